@@ -1,0 +1,29 @@
+"""SureFED: peer-to-peer federated learning that stays right when most of the network is hostile."""
+
+from surefed.core import Belief, ConfigError, DataError, Interrupted, RecordError, StorageError, SureFEDError
+from surefed.data import Federation, cut, federation
+from surefed.records import Record, read
+from surefed.report import plot
+from surefed.sim import Experiment, Run, run
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Belief",
+    "ConfigError",
+    "DataError",
+    "Experiment",
+    "Federation",
+    "Interrupted",
+    "Record",
+    "RecordError",
+    "Run",
+    "StorageError",
+    "SureFEDError",
+    "__version__",
+    "cut",
+    "federation",
+    "plot",
+    "read",
+    "run",
+]

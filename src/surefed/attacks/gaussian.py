@@ -1,0 +1,29 @@
+"""Malicious clients add noise to what they learned and go on claiming the same certainty."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from surefed.attacks.base import Attack, Scene
+from surefed.core import Belief, Stream
+
+
+def gaussian(*, scale: float = 1.0, mode: Literal["add", "replace", "absolute"] = "add") -> Attack:
+    """Drown the round's update in Gaussian noise (Pillutla, Kakade and Harchaoui 2022, as the paper words it).
+
+    With u the update of a malicious client (what it learned minus where it started) and s the standard deviation
+    of u's own components: `add` sends start + u + scale * s * noise, `replace` sends start + scale * s * noise,
+    `absolute` sends start + scale * noise (200 in Xie et al. 2019). The rho stays honest.
+    """
+    if scale < 0:
+        raise ValueError(f"scale must not be negative, and {scale} is")
+
+    def tamper(scene: Scene, rng: Stream) -> Belief:
+        start, learned = scene.previous[scene.malicious], scene.learned[scene.malicious]
+        update = learned.mean - start.mean
+        noise = rng.normal(learned.weights, round=scene.round)
+        spread = 1.0 if mode == "absolute" else update.std(dim=-1, keepdim=True, correction=0)
+        kept = update if mode == "add" else 0.0
+        return Belief(start.mean + kept + scale * spread * noise, learned.rho)
+
+    return Attack(tamper=tamper)

@@ -1,0 +1,32 @@
+"""Beliefs, their algebra, trust, and named randomness; imports nothing else of SureFED."""
+
+from surefed.core.belief import STD_MAX, STD_MIN, Belief, rho_of, stack
+from surefed.core.errors import ConfigError, DataError, Interrupted, RecordError, StorageError, SureFEDError
+from surefed.core.gaussian import kl, pool, sample
+from surefed.core.streams import Stream, generator
+from surefed.core.trust import Distances, Scope, band, confidence_set, introspect, measure
+
+__all__ = [
+    "STD_MAX",
+    "STD_MIN",
+    "Belief",
+    "ConfigError",
+    "DataError",
+    "Distances",
+    "Interrupted",
+    "RecordError",
+    "Scope",
+    "StorageError",
+    "Stream",
+    "SureFEDError",
+    "band",
+    "confidence_set",
+    "generator",
+    "introspect",
+    "kl",
+    "measure",
+    "pool",
+    "rho_of",
+    "sample",
+    "stack",
+]

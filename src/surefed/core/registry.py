@@ -1,0 +1,83 @@
+"""The file name is the registry: `RULES["surefed"]` is the function `surefed` in `rules/surefed.py`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from pkgutil import iter_modules
+from typing import Any
+
+from pydantic import ConfigDict, ValidationError, validate_call
+
+from surefed.core.errors import ConfigError
+
+Factory = Callable[..., Any]
+
+
+def discover(package: str, path: Iterable[str]) -> dict[str, Factory]:
+    """Map every module of a package, `base` and sub-packages aside, to the function that bears its name."""
+    names = sorted(module.name for module in iter_modules(path) if not module.ispkg and module.name != "base")
+    return {name: getattr(importlib.import_module(f"{package}.{name}"), name) for name in names}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for a misspelt name: the closest known ones, or all of them."""
+    known = sorted(known)
+    close = get_close_matches(name, known, n=2, cutoff=0.5)
+    if close:
+        return f"did you mean {' or '.join(repr(match) for match in close)}?"
+    return f"known: {', '.join(known)}" if known else "there are none"
+
+
+def find(name: str, known: Mapping[str, Factory], kind: str) -> Factory:
+    """The factory of that name, a registered one or, as `module:attribute`, anybody's own."""
+    if ":" in name:
+        return attribute(name, kind)
+    if name not in known:
+        raise ConfigError(f"there is no {kind} {name!r}; {nearest(name, known)}")
+    return known[name]
+
+
+def attribute(path: str, kind: str) -> Any:
+    """What `module:attribute` points to."""
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        raise ConfigError(
+            f"cannot import {module!r} for the {kind} {path!r} ({error}); is it installed, or in the folder you "
+            "run from?"
+        ) from error
+    except AttributeError:
+        raise ConfigError(f"module {module!r} has no {name!r}, asked for as the {kind} {path!r}") from None
+
+
+def claim(factory: Factory) -> str:
+    """The first line of the docstring: what it claims, in one line."""
+    return (inspect.getdoc(factory) or "").partition("\n")[0]
+
+
+def options(factory: Factory) -> dict[str, inspect.Parameter]:
+    """The keyword-only parameters of a factory: what a user may set."""
+    parameters = inspect.signature(factory).parameters
+    return {name: at for name, at in parameters.items() if at.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def build(factory: Factory, kind: str, name: str, given: Mapping[str, Any], *context: Any) -> Any:
+    """Call a factory with the options a user gave, after checking their names and types."""
+    known = options(factory)
+    for option in given:
+        if option not in known:
+            hint = nearest(option, known) if known else "it has no options"
+            raise ConfigError(f"the {kind} {name!r} has no option {option!r}; {hint}")
+    checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, strict=False))(factory)
+    try:
+        return checked(*context, **given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"the {kind} {name!r}: option {where!r}: {first['msg']}, not {first['input']!r}") from error
+    except ValueError as error:
+        raise ConfigError(f"the {kind} {name!r}: {error}") from error

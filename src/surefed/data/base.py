@@ -1,0 +1,140 @@
+"""A dataset is arrays; a federation is a dataset cut into clients."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from surefed.core import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Labelled samples. inputs: float32 [sample, ...]; labels: int64 [sample], 0 .. classes-1."""
+
+    inputs: np.ndarray[Any, np.dtype[np.float32]]
+    labels: np.ndarray[Any, np.dtype[np.int64]]
+    classes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Federation:
+    """Everybody's data, one client after another, and a test set that nobody trains on.
+
+    inputs: float32 [sample, ...]; labels: int64 [sample]; sizes: int64 [client], samples of each client in turn.
+    ids: the clients' names; randomness follows the name, not the position.
+    """
+
+    inputs: Tensor
+    labels: Tensor
+    sizes: Tensor
+    ids: tuple[str, ...]
+    test_inputs: Tensor
+    test_labels: Tensor
+    classes: int
+
+    @property
+    def clients(self) -> int:
+        """How many clients there are."""
+        return len(self.ids)
+
+    @property
+    def starts(self) -> Tensor:
+        """Where each client's samples begin. int64 [client]"""
+        return self.sizes.cumsum(0) - self.sizes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one input."""
+        return tuple(self.inputs.shape[1:])
+
+    def rows_of(self, clients: Tensor) -> Tensor:
+        """Which samples belong to the clients marked True. bool [sample]"""
+        return clients.repeat_interleave(self.sizes)
+
+    def to(self, device: torch.device | str) -> Federation:
+        """The same federation on another device."""
+        moved = {name: getattr(self, name).to(device) for name in _ARRAYS}
+        return replace(self, **moved)
+
+    def fingerprint(self) -> str:
+        """A digest of every sample, label and id: equal data, equal digest."""
+        digest = hashlib.blake2b(repr((self.ids, self.classes)).encode(), digest_size=16)
+        for name in _ARRAYS:
+            array = getattr(self, name).cpu().contiguous().numpy()
+            digest.update(f"{name}{array.dtype}{array.shape}".encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()
+
+
+_ARRAYS = ("inputs", "labels", "sizes", "test_inputs", "test_labels")
+
+
+def federation(
+    clients: Sequence[tuple[Any, Any]],
+    test: tuple[Any, Any],
+    *,
+    classes: int | None = None,
+    ids: Sequence[str] | None = None,
+) -> Federation:
+    """A federation from arrays: one (inputs, labels) pair per client, and one for the test set.
+
+    Anything numpy understands will do. Inputs are taken as they are; scale them as you would for your network.
+    """
+    if not clients:
+        raise DataError("a federation needs at least one client")
+    names = tuple(str(at) for at in range(len(clients))) if ids is None else tuple(str(name) for name in ids)
+    if len(names) != len(clients) or len(set(names)) != len(names):
+        raise DataError(f"{len(clients)} clients need as many different ids, not {list(names)}")
+    pairs = [_pair(inputs, labels, f"client {name}") for name, (inputs, labels) in zip(names, clients, strict=True)]
+    test_inputs, test_labels = _pair(*test, "the test set")
+    for name, (inputs, labels) in zip(names, pairs, strict=True):
+        if len(labels) == 0:
+            raise DataError(f"client {name} has no data; leave it out or give it samples")
+        if inputs.shape[1:] != test_inputs.shape[1:]:
+            raise DataError(f"client {name} has inputs of shape {inputs.shape[1:]}, the test {test_inputs.shape[1:]}")
+    if len(test_labels) == 0:
+        raise DataError("the test set is empty")
+    labels = np.concatenate([pair[1] for pair in pairs])
+    highest = int(max(labels.max(), test_labels.max()))
+    count = highest + 1 if classes is None else classes
+    if highest >= count or min(labels.min(), test_labels.min()) < 0:
+        raise DataError(f"labels must lie in 0 .. {count - 1} for {count} classes; the data holds {highest}")
+    missing = sorted(set(range(count)) - set(labels.tolist()))
+    if missing:
+        raise DataError(
+            f"no client has a sample of class {', '.join(map(str, missing[:8]))}; nobody could learn it. "
+            "Use more samples, or number the classes without gaps"
+        )
+    return Federation(
+        inputs=torch.from_numpy(np.concatenate([pair[0] for pair in pairs])),
+        labels=torch.from_numpy(labels),
+        sizes=torch.tensor([len(pair[1]) for pair in pairs]),
+        ids=names,
+        test_inputs=torch.from_numpy(test_inputs),
+        test_labels=torch.from_numpy(test_labels),
+        classes=count,
+    )
+
+
+def _pair(inputs: Any, labels: Any, whose: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Inputs and labels as arrays of the right type, or an error that names whose they are."""
+    try:
+        x, y = np.asarray(inputs, dtype=np.float32), np.asarray(labels)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{whose}: inputs are not numbers of one shape ({error})") from error
+    if x.ndim < 2:
+        raise DataError(f"{whose}: inputs need shape [sample, ...], not {x.shape}")
+    if y.ndim != 1 or len(y) != len(x):
+        raise DataError(f"{whose}: {len(x)} inputs need as many labels, not an array of shape {y.shape}")
+    if not np.isfinite(x).all():
+        raise DataError(f"{whose}: inputs hold NaN or infinity; clean or impute them first")
+    if len(y) and not np.array_equal(y, y.astype(np.int64)):
+        raise DataError(f"{whose}: labels must be whole numbers")
+    return np.ascontiguousarray(x), y.astype(np.int64)

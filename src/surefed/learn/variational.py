@@ -1,0 +1,121 @@
+"""Learn a belief: minimise the free energy KL[q || prior] - E_q[log P(data)] with Adam on (mean, rho).
+
+Bayes by Backprop (Blundell et al. 2015): weights are drawn as mean + softplus(rho) * eps. Only the gradient g with
+respect to the drawn weights needs automatic differentiation; the rest is closed form, std being softplus(rho):
+
+    d/dmean = g + c (mean - prior_mean) / prior_std^2
+    d/drho  = (g * eps + c (std / prior_std^2 - 1 / std)) * sigmoid(rho)
+
+With the streaming prior, the prior of a round is the row's own belief when the round begins, and the batches of the
+round together pay the KL exactly once: c = share_b / batch_size, the shares adding up to 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from surefed.core import STD_MIN, Belief, rho_of
+from surefed.learn.base import Lesson, Rows, blocks, gradient
+from surefed.learn.functional import Network
+
+RHO_MIN = float(rho_of(torch.tensor(STD_MIN, dtype=torch.float64)))
+RHO_MAX = 10.0
+
+Prior = Literal["streaming", "fixed"]
+KLWeights = Literal["uniform", "blundell"]
+
+
+def kl_shares(batches: int, weights: KLWeights) -> list[float]:
+    """How much of the KL each batch pays; the shares add up to 1.
+
+    uniform: 1/M each. blundell: 2^(M-i) / (2^M - 1), i = 1..M (Blundell et al. 2015, section 3.4).
+    """
+    if weights == "uniform":
+        return [1.0 / batches] * batches
+    return [2.0 ** -(turn + 1) / (1.0 - 2.0**-batches) for turn in range(batches)]
+
+
+@dataclass(frozen=True)
+class Variational:
+    """The paper's learner. Every field is documented in `sim.experiment.Learn`."""
+
+    network: Network
+    learning_rate: float = 1e-3
+    rho: float = -3.0
+    samples: int = 1
+    prior: Prior = "streaming"
+    prior_std: float | None = None
+    kl_weights: KLWeights = "uniform"
+    kl_scale: float = 1.0
+    keep_moments: bool = True
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+
+    def init(self, mean: Tensor, rows: int) -> Rows:
+        """Rows that all start from the same mean and the same rho."""
+        start = mean.expand(rows, -1).contiguous()
+        moments = tuple(torch.zeros_like(start) for _ in range(4))
+        return Rows(start, torch.full_like(start, self.rho), moments, torch.zeros(rows, dtype=torch.int64))
+
+    @torch.no_grad()
+    def learn(self, rows: Rows, lesson: Lesson, active: Tensor | None = None) -> None:
+        """All batches of the round, block after block."""
+        for part in blocks(len(rows.steps), rows.mean.shape[1], active, rows.mean.device):
+            block = rows[part]
+            self._learn_block(block, lesson, part)
+            if isinstance(part, Tensor):  # a slice is a view, already written
+                rows[part] = block
+
+    def _learn_block(self, block: Rows, lesson: Lesson, part: slice | Tensor) -> None:
+        if not self.keep_moments:
+            block.steps.zero_()
+            for moment in block.moments:
+                moment.zero_()
+        prior_mean, prior_precision = self._prior(block)
+        batches, noise = lesson.batches[part], lesson.noise[part]
+        count, size = batches.shape[1:]
+        for turn, share in enumerate(kl_shares(count, self.kl_weights)):
+            seen = batches[:, turn]  # [row, sample]
+            inputs, labels = lesson.inputs[seen], lesson.labels[seen]
+            std = softplus(block.rho)
+            slope_mean, slope_std = 0.0, 0.0
+            for draw in range(self.samples):
+                eps = noise.normal(std.shape[1], round=lesson.round, draw=turn * self.samples + draw)
+                slope = gradient(self.network, torch.addcmul(block.mean, std, eps), inputs, labels)
+                slope_mean = slope / self.samples + slope_mean
+                slope_std = eps.mul_(slope / self.samples) + slope_std
+            # [row, 1]: a round of the streaming prior, or a pass over the data of the fixed one, pays the KL once
+            paid = share / size if self.prior == "streaming" else 1.0 / lesson.sizes[part, None]
+            cost = self.kl_scale * paid * prior_precision
+            slope_mean += (block.mean - prior_mean) * cost
+            slope_std += std * cost - self.kl_scale * paid / std
+            slope_std *= -torch.expm1(-std)  # sigmoid(rho), written in terms of softplus(rho)
+            block.steps += 1
+            self._adam(block.mean, slope_mean, block.moments[0], block.moments[1], block.steps)
+            self._adam(block.rho, slope_std, block.moments[2], block.moments[3], block.steps)
+            block.rho.clamp_(RHO_MIN, RHO_MAX)
+
+    def _prior(self, block: Rows) -> tuple[Tensor, Tensor]:
+        """Mean and precision that the KL pulls towards. [row, weight] each"""
+        if self.prior == "streaming":
+            belief = Belief(block.mean.clone(), block.rho)
+            return belief.mean, belief.std.square_().reciprocal_()
+        std = softplus(torch.tensor(self.rho)).item() if self.prior_std is None else self.prior_std
+        zero = torch.zeros_like(block.mean)
+        return zero, torch.full_like(zero, std**-2)
+
+    def _adam(self, value: Tensor, slope: Tensor, first: Tensor, second: Tensor, steps: Tensor) -> None:
+        """Adam (Kingma and Ba 2015), each row with its own step count."""
+        decay, decay_squares = self.betas
+        taken = steps.to(value.device, torch.float64)[:, None]
+        rest = (1.0 - decay_squares**taken).sqrt()
+        pace = (self.learning_rate * rest / (1.0 - decay**taken)).to(value.dtype)
+        first.lerp_(slope, 1.0 - decay)
+        second.mul_(decay_squares).addcmul_(slope, slope, value=1.0 - decay_squares)
+        spread = second.sqrt().add_((self.epsilon * rest).to(value.dtype)).div_(pace)
+        value.addcdiv_(first, spread, value=-1.0)

@@ -1,0 +1,115 @@
+"""The contract that the simulator and the peers share: a rule judges receivers against senders under a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+from surefed.core import Belief
+
+S = TypeVar("S", bound=tuple[Any, ...])
+
+Need = Literal["local", "previous", "malicious"]
+"""What a rule may ask for beyond the social belief; a caller provides only what is asked for."""
+
+
+class Nothing(NamedTuple):
+    """The state of a rule that remembers nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receivers:
+    """The clients that judge: all of them in the simulator, one on a peer.
+
+    social: what each learned this round, before pooling. [receiver, weight]
+    local: the belief each trains on its own data only; None unless the rule needs "local". [receiver, weight]
+    local_learns: whether the local belief still trains. bool [receiver]
+    previous: the social belief before this round's learning; None unless needed. [receiver, weight]
+    malicious: how many of the senders heard are malicious, for rules that must be told; None unless needed. [receiver]
+    round, rounds: which round it is, counted from 0, and how many there will be.
+    detail: whether somebody wants to know more than who is trusted.
+    """
+
+    social: Belief
+    round: int
+    rounds: int
+    local: Belief | None = None
+    local_learns: Tensor | None = None
+    previous: Belief | None = None
+    malicious: Tensor | None = None
+    detail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What only a curious human needs.
+
+    trusted: bool [receiver, sender].
+    outside: how many weights of the sender lie outside the receiver's band. int64 [receiver, sender]
+    worst: the weight that is the most stds away. int64 [receiver, sender]
+    sigmas: how many stds it is away. [receiver, sender]
+    overwritten: how many weights introspection put back. int64 [receiver]
+    All but `trusted` are None where the rule has no such thing, or nobody asked for detail.
+    """
+
+    trusted: Tensor
+    outside: Tensor | None = None
+    worst: Tensor | None = None
+    sigmas: Tensor | None = None
+    overwritten: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[S]):
+    """The receivers' new social belief, what the next round needs, and what a human may look at."""
+
+    social: Belief
+    state: S
+    inspection: Inspection
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[S]):
+    """A way to aggregate.
+
+    init: (receivers, senders) -> state.
+    judge: (receivers, sent, edges, state) -> outcome, a pure function of the author's; call `step`, which guards it.
+    needs: what `judge` reads of the receivers beyond the social belief; a rule that needs no local belief costs none.
+    learner: how the paper (or the rule's source) trains clients under it.
+    """
+
+    init: Callable[[int, int], S]
+    judge: Callable[[Receivers, Belief, Tensor, S], Outcome[S]]
+    needs: frozenset[Need] = field(default=frozenset())
+    learner: Literal["variational", "point"] = "variational"
+
+    def step(self, at: Receivers, sent: Belief, edges: Tensor, state: S) -> Outcome[S]:
+        """Judge what was sent.
+
+        A sender with a NaN or an infinity is not heard by anybody: its row is blanked and its edges are cut before
+        the rule sees them, so no rule can trust it or be moved by it.
+
+        Args:
+            sent: [sender, weight].
+            edges: bool [receiver, sender], who hears whom.
+        """
+        missing = [need for need in self.needs if getattr(at, need) is None]
+        if missing:
+            raise ValueError(f"this rule needs {', '.join(sorted(missing))} of its receivers")
+        if sent.weights != at.social.weights:
+            raise ValueError(f"senders have {sent.weights} weights, receivers {at.social.weights}")
+        finite = sent.finite()
+        if not bool(finite.all()):
+            keep = finite[:, None]
+            sent = Belief(torch.where(keep, sent.mean, 0.0), torch.where(keep, sent.rho, 0.0))
+            edges = edges & finite
+        return self.judge(at, sent, edges, state)
+
+
+def stateless(receivers: int, senders: int) -> Nothing:
+    """The `init` of a rule that remembers nothing."""
+    return Nothing()

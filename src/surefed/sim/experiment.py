@@ -1,0 +1,230 @@
+"""All that decides a run, in one frozen, documented, checked model: equal experiments give equal records."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from surefed.core import ConfigError
+from surefed.core.registry import nearest
+
+
+class Section(BaseModel):
+    """A table of the experiment file. A key it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=True)
+
+
+class Named(Section):
+    """A table that names something and holds its options; the options are checked by whatever is named."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What was set beyond the known fields."""
+        return dict(self.model_extra or {})
+
+
+class Data(Section):
+    """Which samples, and how they are dealt out."""
+
+    name: str = "digits"
+    """A dataset (`surefed list datasets`)."""
+    clients: int = Field(20, ge=1)
+    """How many clients take part."""
+    partition: str = "iid"
+    """How samples are dealt out (`surefed list partitions`)."""
+    partition_options: dict[str, Any] = {}
+    """Options of the partition, e.g. { alpha = 0.5 } for dirichlet."""
+    test_share: float = Field(0.2, gt=0, lt=1)
+    """Share of all samples set aside for testing; nobody trains on them."""
+
+
+class Model(Named):
+    """Which network."""
+
+    name: str = "mlp"
+    """A model (`surefed list models`) or your own as `module:attribute`; its options may follow."""
+
+
+class Graph(Named):
+    """Who hears whom."""
+
+    name: str = "complete"
+    """A graph (`surefed list graphs`) or any function that returns a networkx graph, e.g. `networkx:cycle_graph` with
+    its options, n = 20."""
+
+
+class Learn(Section):
+    """How a client learns from its own samples within a round."""
+
+    kind: Literal["auto", "variational", "point"] = "auto"
+    """variational: a belief over weights, by Adam. point: one weight vector, by SGD. auto: what the rule is made for."""
+    batches: int = Field(5, ge=1)
+    """Minibatches a round."""
+    batch_size: int = Field(5, ge=1)
+    """Samples in a minibatch."""
+    learning_rate: float | None = Field(None, gt=0)
+    """Default: 0.001 for variational (Adam), 0.01 for point (SGD), the paper's values."""
+    rho: float = Field(-3.0, ge=-13.8, le=10)
+    """Initial rho of every weight; the std is softplus(rho), 0.0486 for -3."""
+    init: Literal["model", "zeros"] = "model"
+    """Initial mean, the same for all clients: the model's own initialisation, or zeros."""
+    samples: int = Field(1, ge=1)
+    """Weight draws averaged in each step (variational)."""
+    prior: Literal["streaming", "fixed"] = "streaming"
+    """streaming: the belief at the start of the round (the paper). fixed: N(0, prior_std^2) (variational)."""
+    prior_std: float | None = Field(None, gt=0)
+    """Std of the fixed prior; default: softplus(rho)."""
+    kl_weights: Literal["uniform", "blundell"] = "uniform"
+    """How the batches of a round share the KL: alike, or halving from each to the next (variational)."""
+    kl_scale: float = Field(1.0, ge=0)
+    """Multiplies the KL; 1 is the free energy (variational)."""
+    momentum: float = Field(0.9, ge=0, lt=1)
+    """Momentum of SGD (point)."""
+    keep_moments: bool = True
+    """Whether the optimiser remembers across rounds."""
+    early_stop: int = Field(0, ge=0)
+    """Stop a local belief after this many rounds in a row below its best held-out accuracy; 0 never stops it."""
+    held_out: float = Field(0.1, gt=0, lt=1)
+    """Share of a client's own training samples that early stopping looks at; used only with early_stop."""
+
+
+class Rule(Named):
+    """How a client aggregates what its neighbours sent."""
+
+    name: str = "surefed"
+    """A rule (`surefed list rules`); its options may follow."""
+
+
+class Attack(Named):
+    """Who lies, and how."""
+
+    name: str = "none"
+    """An attack (`surefed list attacks`); its options may follow."""
+    malicious: float = Field(0.4, ge=0, lt=1)
+    """Share of the clients that are malicious, drawn at random; without effect under the attack `none`."""
+    clients: tuple[str, ...] | None = None
+    """Names of the malicious clients, instead of a random share."""
+
+
+class Evaluate(Section):
+    """When and how accuracy is measured."""
+
+    every: int = Field(10, ge=1)
+    """Rounds between evaluations; the first and the last round are always evaluated."""
+    draws: int = Field(0, ge=0)
+    """Also measure the accuracy averaged over this many weight draws; 0 measures that of the mean only."""
+    trust: bool = True
+    """Keep a snapshot of who trusts whom at each evaluation."""
+
+
+class Experiment(Section):
+    """All that decides a run: equal experiments give equal records."""
+
+    name: str = "experiment"
+    """For people; also names the default output folder."""
+    seed: int = Field(0, ge=0)
+    """Every random number of the run follows from it."""
+    rounds: int = Field(300, ge=1)
+    """Communication rounds."""
+    checkpoint_every: int = Field(50, ge=1)
+    """Rounds between checkpoints; a killed run goes on from the last one."""
+    data: Data = Data()
+    model: Model = Model()
+    graph: Graph = Graph()
+    learn: Learn = Learn()
+    rule: Rule = Rule()
+    attack: Attack = Attack()
+    evaluate: Evaluate = Evaluate()
+
+    @field_validator("name")
+    @classmethod
+    def _one_line(cls, name: str) -> str:
+        if not name.strip() or len(name.splitlines()) != 1:
+            raise ValueError("a name is one line of text")
+        return name
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Experiment:
+        """An experiment from plain values, or one error that names every key at fault."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError("\n".join(_explain(problem) for problem in error.errors())) from None
+
+    @classmethod
+    def read(cls, path: Path | str, settings: Iterable[str] = ()) -> Experiment:
+        """An experiment from a TOML file, changed by settings such as `rule.kappa=4`."""
+        path = Path(path)
+        try:
+            values = tomllib.loads(path.read_text())
+        except FileNotFoundError:
+            raise ConfigError(f"there is no file {path}; `surefed init {path}` writes one") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read {path}: {error}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{path} is not valid TOML: {error}") from None
+        return cls.of(apply(values, settings))
+
+    def change(self, settings: Iterable[str]) -> Experiment:
+        """The same experiment with settings such as `rule.kappa=4`."""
+        return Experiment.of(apply(self.model_dump(exclude_unset=True), settings))
+
+    def digest(self) -> str:
+        """A digest of every value that decides the run; the name does not."""
+        values = json.dumps(self.model_dump(mode="json", exclude={"name"}), sort_keys=True)
+        return hashlib.blake2b(values.encode(), digest_size=16).hexdigest()
+
+
+def apply(values: dict[str, Any], settings: Iterable[str]) -> dict[str, Any]:
+    """Plain values changed by settings `a.b=value`, the value being TOML or, failing that, text."""
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"--set takes key=value, such as rule.kappa=4; not {setting!r}")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text.strip()
+        *tables, last = key.strip().split(".")
+        inner = values = _copy(values)
+        for table in tables:
+            inner = inner.setdefault(table, {})
+            if not isinstance(inner, dict):
+                raise ConfigError(f"--set {setting}: {table!r} is a value, not a table")
+        if last == "name" and inner.get("name") != value and len(tables) == 1:
+            _forget_options(tables[0], inner)
+        inner[last] = value
+    return values
+
+
+def _forget_options(table: str, values: dict[str, Any]) -> None:
+    """Drop the options of what was named before: they belong to it, not to what is named now."""
+    section: Any = Experiment.model_fields[table].annotation if table in Experiment.model_fields else None
+    if isinstance(section, type) and issubclass(section, Named):
+        for option in set(values) - set(section.model_fields):
+            del values[option]
+
+
+def _copy(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: _copy(value) if isinstance(value, dict) else value for key, value in values.items()}
+
+
+def _explain(problem: Any) -> str:
+    """One line on one key: what is wrong and what would be right."""
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        *tables, key = problem["loc"]
+        section: Any = Experiment
+        for table in tables:
+            section = section.model_fields[table].annotation
+        return f"unknown key {where!r}; {nearest(str(key), section.model_fields)}"
+    return f"{where}: {problem['msg'][0].lower()}{problem['msg'][1:]}, not {problem['input']!r}"
