@@ -4,8 +4,8 @@ SureFEDError              1
 ├── ConfigError           2   the experiment is not well formed: a misspelt key, an unknown name, a value out of range
 ├── DataError             3   data, model or graph do not fit together
 ├── RecordError           4   a folder or checkpoint belongs to another experiment, or is damaged
-└── StorageError          5   the disk is full or refuses to be written
-Interrupted             130   stopped by Ctrl-C or SIGTERM (143) after saving a checkpoint
+├── StorageError          5   the disk is full or refuses to be written
+└── Interrupted         130   stopped by Ctrl-C or SIGTERM (143) after saving a checkpoint
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class StorageError(SureFEDError):
     exit_code = 5
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(SureFEDError):
     """The run was asked to stop and saved a checkpoint first."""
 
     def __init__(self, message: str, exit_code: int = 130) -> None:

@@ -34,7 +34,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def find(name: str, known: Mapping[str, Factory], kind: str) -> Factory:
     """The factory of that name, a registered one or, as `module:attribute`, anybody's own."""
     if ":" in name:
-        return attribute(name, kind)
+        own: Factory = attribute(name, kind)
+        return own
     if name not in known:
         raise ConfigError(f"there is no {kind} {name!r}; {nearest(name, known)}")
     return known[name]

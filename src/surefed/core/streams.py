@@ -93,7 +93,8 @@ class Stream:
 
     def uniform(self, count: int, *, round: int = 0, draw: int = 0) -> Tensor:
         """Uniform numbers inside (0, 1). float32 [owner, count]"""
-        return ((self.bits(count, round=round, draw=draw) >> 8).float() + 0.5) * 2.0**-24
+        # 23 bits and a half: with 24, the largest would round to 1 in float32
+        return ((self.bits(count, round=round, draw=draw) >> 9).float() + 0.5) * 2.0**-23
 
     def normal(self, count: int, *, round: int = 0, draw: int = 0) -> Tensor:
         """Standard normal numbers, by Box and Muller. float32 [owner, count]"""

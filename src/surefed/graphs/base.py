@@ -19,7 +19,7 @@ class Graph(Protocol):
         """How many nodes there are."""
 
     def edges(self, round: int) -> Tensor:
-        """bool [receiver, sender], True on the diagonal."""
+        """Bool [receiver, sender], True on the diagonal."""
 
 
 class Fixed:
@@ -36,12 +36,12 @@ class Fixed:
         return len(self._edges)
 
     def edges(self, round: int) -> Tensor:
-        """bool [receiver, sender]"""
+        """Bool [receiver, sender]"""
         return self._edges
 
 
 def from_networkx(graph: Any) -> Fixed:
-    """A graph from networkx. Nodes are clients in the order of `graph.nodes`; a directed edge goes sender -> receiver."""
+    """A graph from networkx: nodes are clients in the order of `graph.nodes`, directed edges go sender -> receiver."""
     if not isinstance(graph, nx.Graph):
         raise DataError(f"expected a networkx graph, not {type(graph).__name__}")
     matrix = nx.to_numpy_array(graph, weight=None) > 0  # [from, to]

@@ -1,4 +1,4 @@
-"""What every learner shares: rows of weights and moments, the round's lesson, and the blocks they are worked through."""
+"""What every learner shares: rows of weights and moments, the round's lesson, and the blocks it is taken in."""
 
 from __future__ import annotations
 

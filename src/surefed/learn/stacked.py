@@ -24,46 +24,43 @@ def stacked(module: nn.Module) -> Plan | None:
         layers = list(_layers(module))
     except LookupError:
         return None
+    used = [id(value) for values, _ in layers for value in values]
+    if used != [id(value) for value in module.parameters()]:
+        return None  # a weight that is used twice is left to vmap
 
     def run(parameters: list[Tensor], inputs: Tensor) -> Tensor:
         at, values = 0, inputs
-        for count, layer in layers:
-            values = layer(values, parameters[at : at + count])
-            at += count
+        for own, layer in layers:
+            values = layer(values, parameters[at : at + len(own)])
+            at += len(own)
         return values
 
     return run
 
 
-def _layers(module: nn.Module) -> Iterator[tuple[int, Layer]]:
-    """Each layer with the number of parameters it takes; LookupError where one is unknown."""
-    hooked = module._forward_hooks or module._forward_pre_hooks
-    kind = type(module)
-    if hooked or len({id(value) for value in module.parameters()}) != len(list(_every_parameter(module))):
-        raise LookupError("hooks and shared weights are left to vmap")
+def _layers(module: nn.Module) -> Iterator[tuple[list[nn.Parameter], Layer]]:
+    """Each layer with its own parameters; LookupError where one is unknown."""
+    kind, own = type(module), [value for value in module._parameters.values() if value is not None]
+    if module._forward_hooks or module._forward_pre_hooks:
+        raise LookupError("hooks are left to vmap")
     if kind is nn.Sequential:
-        for child in module.children():
+        for child in module._modules.values():  # children() would pass over a layer that stands twice
+            assert child is not None
             yield from _layers(child)
-    elif isinstance(module, nn.Linear) and kind is nn.Linear:
-        yield (1 if module.bias is None else 2), _linear
+    elif kind is nn.Linear:
+        yield own, _linear
     elif isinstance(module, nn.Conv2d) and kind is nn.Conv2d and module.padding_mode == "zeros":
-        yield (1 if module.bias is None else 2), _convolution(module)
+        yield own, _convolution(module)
     elif kind in _ALONE and getattr(module, "start_dim", 1) == 1:
-        yield 0, _alone(module)
+        yield own, _alone(module)
     else:
         raise LookupError(kind.__name__)
-
-
-def _every_parameter(module: nn.Module) -> Iterator[nn.Parameter]:
-    """Parameters with their repetitions: a weight used twice is met twice."""
-    for child in module.modules():
-        yield from (value for value in child._parameters.values() if value is not None)
 
 
 def _alone(module: nn.Module) -> Layer:
     def layer(values: Tensor, _: list[Tensor]) -> Tensor:
         out: Tensor = module(values.flatten(0, 1))
-        return out.unflatten(0, values.shape[:2])
+        return out.view(*values.shape[:2], *out.shape[1:])
 
     return layer
 
@@ -72,8 +69,8 @@ def _linear(values: Tensor, parameters: list[Tensor]) -> Tensor:
     """values: [row, sample, in]; weight: [row, out, in]; bias: [row, out]."""
     weight = parameters[0].transpose(1, 2)
     if values.dim() != 3:  # nn.Linear acts on the last axis whatever stands before it
-        flat = values.flatten(1, -2)
-        return _linear(flat, parameters).unflatten(1, values.shape[1:-1])
+        flat = _linear(values.flatten(1, -2), parameters)
+        return flat.view(*values.shape[:-1], flat.shape[-1])
     if len(parameters) == 1:
         return torch.bmm(values, weight)
     return torch.baddbmm(parameters[1][:, None], values, weight)
@@ -89,9 +86,7 @@ def _convolution(module: nn.Conv2d) -> Layer:
         weight = parameters[0].flatten(0, 1)
         bias = parameters[1].flatten() if len(parameters) == 2 else None
         side_by_side = values.transpose(0, 1).flatten(1, 2)  # [sample, row * channel, height, width]
-        out = F.conv2d(
-            side_by_side, weight, bias, module.stride, module.padding, module.dilation, rows * module.groups
-        )
-        return out.unflatten(1, (rows, -1)).transpose(0, 1)
+        out = F.conv2d(side_by_side, weight, bias, module.stride, module.padding, module.dilation, rows * module.groups)
+        return out.view(samples, rows, -1, *out.shape[2:]).transpose(0, 1)
 
     return layer

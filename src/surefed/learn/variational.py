@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from surefed.core import STD_MIN, Belief, rho_of
+from surefed.core import STD_MIN, Belief, Stream, rho_of
 from surefed.learn.base import Lesson, Rows, blocks, gradient
 from surefed.learn.functional import Network
 
@@ -83,12 +83,7 @@ class Variational:
             seen = batches[:, turn]  # [row, sample]
             inputs, labels = lesson.inputs[seen], lesson.labels[seen]
             std = softplus(block.rho)
-            slope_mean, slope_std = 0.0, 0.0
-            for draw in range(self.samples):
-                eps = noise.normal(std.shape[1], round=lesson.round, draw=turn * self.samples + draw)
-                slope = gradient(self.network, torch.addcmul(block.mean, std, eps), inputs, labels)
-                slope_mean = slope / self.samples + slope_mean
-                slope_std = eps.mul_(slope / self.samples) + slope_std
+            slope_mean, slope_std = self._slopes(block.mean, std, inputs, labels, noise, lesson.round, turn)
             # [row, 1]: a round of the streaming prior, or a pass over the data of the fixed one, pays the KL once
             paid = share / size if self.prior == "streaming" else 1.0 / lesson.sizes[part, None]
             cost = self.kl_scale * paid * prior_precision
@@ -99,6 +94,20 @@ class Variational:
             self._adam(block.mean, slope_mean, block.moments[0], block.moments[1], block.steps)
             self._adam(block.rho, slope_std, block.moments[2], block.moments[3], block.steps)
             block.rho.clamp_(RHO_MIN, RHO_MAX)
+
+    def _slopes(
+        self, mean: Tensor, std: Tensor, inputs: Tensor, labels: Tensor, noise: Stream, round: int, turn: int
+    ) -> tuple[Tensor, Tensor]:
+        """Gradient of the expected loss with respect to mean and std, from `samples` weight draws."""
+        slopes: list[tuple[Tensor, Tensor]] = []
+        for draw in range(self.samples):
+            eps = noise.normal(std.shape[1], round=round, draw=turn * self.samples + draw)
+            slope = gradient(self.network, torch.addcmul(mean, std, eps), inputs, labels)
+            slopes.append((slope, eps.mul_(slope)))
+        if self.samples == 1:
+            return slopes[0]
+        by_mean, by_std = zip(*slopes, strict=True)
+        return torch.stack(by_mean).mean(0), torch.stack(by_std).mean(0)
 
     def _prior(self, block: Rows) -> tuple[Tensor, Tensor]:
         """Mean and precision that the KL pulls towards. [row, weight] each"""

@@ -30,7 +30,7 @@ def replace_file(path: Path, write: Callable[[Path], None]) -> None:
         try:
             write(fresh)
             _flush(fresh, os.O_RDWR)
-            os.replace(fresh, path)
+            fresh.replace(path)
             _flush(path.parent, os.O_RDONLY)
         finally:
             fresh.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from surefed.rules.base import Inspection, Nothing, Outcome, Receivers, Rule, st
 
 def surefed(
     *,
-    kappa: float = 14.0,
+    kappa: float = 16.0,
     agreement: float = 1.0,
     introspection: Literal["always", "while_local_learns", "first_rounds", "never"] = "always",
     introspection_rounds: int = 0,
@@ -37,7 +37,8 @@ def surefed(
         raise ValueError(f"agreement must lie in (0, 1], not {agreement}")
 
     def judge(at: Receivers, sent: Belief, edges: torch.Tensor, state: Nothing) -> Outcome[Nothing]:
-        assert at.local is not None and at.local_learns is not None
+        assert at.local is not None
+        assert at.local_learns is not None
         width = band(at.local, kappa)
         distances = measure(at.local, width, sent.mean, detail=at.detail or agreement < 1)
         trusted = confidence_set(distances, edges, sent.weights, agreement)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import torch
@@ -15,7 +16,7 @@ from surefed.records import replace_file
 from surefed.sim.engine import World, begin
 from surefed.sim.setup import Setup
 
-FORMAT = "1"
+FORMAT = 1
 
 
 def save(path: Path, setup: Setup, world: World) -> None:
@@ -24,7 +25,8 @@ def save(path: Path, setup: Setup, world: World) -> None:
     tensors |= {f"moments.{at}": moment for at, moment in enumerate(world.rows.moments)}
     tensors |= {f"watch.{name}": value for name, value in world.watch._asdict().items()}
     tensors |= {f"rule.{name}": value for name, value in world.state._asdict().items()}
-    about = {"format": FORMAT, "identity": setup.identity, "round": str(world.round)}
+    # one entry, because safetensors writes several in an order of its own: equal worlds, equal bytes
+    about = {"surefed": json.dumps({"format": FORMAT, "identity": setup.identity, "round": world.round})}
     held = {name: value.contiguous() for name, value in tensors.items()}
 
     def write(fresh: Path) -> None:
@@ -41,9 +43,11 @@ def load(path: Path, setup: Setup) -> World:
     world = begin(setup)
     try:
         with safe_open(path, framework="pt", device=str(setup.device)) as file:
-            about = file.metadata() or {}
+            about = json.loads((file.metadata() or {}).get("surefed", "{}"))
             if about.get("format") != FORMAT:
-                raise RecordError(f"{path} has checkpoint format {about.get('format')!r}; this version reads {FORMAT!r}")
+                raise RecordError(
+                    f"{path} has checkpoint format {about.get('format')!r}; this version reads {FORMAT!r}"
+                )
             if about.get("identity") != setup.identity:
                 raise RecordError(f"{path} is the checkpoint of another experiment; choose another folder with --out")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict

@@ -66,7 +66,7 @@ class Learn(Section):
     """How a client learns from its own samples within a round."""
 
     kind: Literal["auto", "variational", "point"] = "auto"
-    """variational: a belief over weights, by Adam. point: one weight vector, by SGD. auto: what the rule is made for."""
+    """variational: a belief over weights, by Adam. point: one weight vector, by SGD. auto: the rule's usual one."""
     batches: int = Field(5, ge=1)
     """Minibatches a round."""
     batch_size: int = Field(5, ge=1)
@@ -180,7 +180,7 @@ class Experiment(Section):
 
     def digest(self) -> str:
         """A digest of every value that decides the run; the name does not."""
-        values = json.dumps(self.model_dump(mode="json", exclude={"name"}), sort_keys=True)
+        values = json.dumps(_canonical(self.model_dump(exclude={"name"})), sort_keys=True)
         return hashlib.blake2b(values.encode(), digest_size=16).hexdigest()
 
 
@@ -212,6 +212,15 @@ def _forget_options(table: str, values: dict[str, Any]) -> None:
     if isinstance(section, type) and issubclass(section, Named):
         for option in set(values) - set(section.model_fields):
             del values[option]
+
+
+def _canonical(value: Any) -> Any:
+    """Equal values look equal: 14 and 14.0, a list and a tuple."""
+    if isinstance(value, dict):
+        return {key: _canonical(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_canonical(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _copy(values: dict[str, Any]) -> dict[str, Any]:

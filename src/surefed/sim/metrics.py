@@ -74,7 +74,7 @@ def _summary(values: Tensor, malicious: Tensor, worst: Any = torch.min) -> dict[
     honest = values[~malicious]
     return {
         "mean": _mean(honest),
-        "worst": float(worst(honest)),
+        "worst": round(float(worst(honest)), 6),
         "malicious": _mean(values[malicious]),
     }
 

@@ -110,7 +110,9 @@ def assemble(
     )
 
 
-def resolve(experiment: Experiment, rule: Rule[Any], *, data: object, model: object, graph: object) -> Experiment:
+def resolve(
+    experiment: Experiment, rule: Rule[Any], *, data: object = None, model: object = None, graph: object = None
+) -> Experiment:
     """The experiment with every default written out, so that its record does not depend on this version's."""
     learn = experiment.learn
     kind = rule.learner if learn.kind == "auto" else learn.kind
@@ -125,7 +127,8 @@ def resolve(experiment: Experiment, rule: Rule[Any], *, data: object, model: obj
         section = getattr(experiment, table)
         if section.name in known:
             defaults = {name: at.default for name, at in options(known[section.name]).items()}
-            sections[table] = section.model_copy(update={**defaults, **section.options})
+            every = {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
+            sections[table] = section.model_copy(update={**every, **section.options})
     for table, value in (("data", data), ("model", model), ("graph", graph)):
         if value is not None:
             changes = {"name": GIVEN, "clients": value.clients} if isinstance(value, Federation) else {"name": GIVEN}

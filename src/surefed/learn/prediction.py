@@ -35,9 +35,7 @@ def predict(
     )
 
 
-def _block(
-    network: Network, belief: Belief, inputs: Tensor, draws: int, noise: Stream | None, round: int
-) -> Tensor:
+def _block(network: Network, belief: Belief, inputs: Tensor, draws: int, noise: Stream | None, round: int) -> Tensor:
     seen = inputs.expand(len(belief), *inputs.shape)
     if noise is None or draws == 0:
         return network.apply(network.split(belief.mean.contiguous()), seen).softmax(-1)

@@ -1,0 +1,47 @@
+"""A record in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from surefed.core import RecordError
+from surefed.records import Record, read
+
+
+def find(paths: list[Path]) -> list[Record]:
+    """The records at these paths: each the folder of a run, or a folder that holds such folders."""
+    records = []
+    for path in paths:
+        inner = [path] if (path / "run.json").exists() else sorted(at.parent for at in path.glob("*/run.json"))
+        if not inner:
+            raise RecordError(f"{path} is neither the folder of a run nor a folder of runs")
+        records += [read(at) for at in inner]
+    return records
+
+
+def summary(record: Record) -> dict[str, Any]:
+    """The figures that people compare. Shares are None where there is nobody to trust."""
+    last = record.rounds[-1] if record.rounds else {}
+    accuracy, trusted = last.get("accuracy", {}), last.get("trusted", {})
+    return {
+        "name": record.experiment.get("name"),
+        "rule": record.experiment["rule"]["name"],
+        "attack": record.experiment["attack"]["name"],
+        "clients": len(record.run["clients"]),
+        "malicious": len(record.run["malicious"]),
+        "round": last.get("round", 0),
+        "rounds": record.experiment["rounds"],
+        "finished": record.finished,
+        "accuracy": accuracy.get("mean"),
+        "worst": accuracy.get("worst"),
+        "trusts_honest": trusted.get("honest"),
+        "trusts_malicious": trusted.get("malicious"),
+        "seconds": record.result["seconds"] if record.result else None,
+        "folder": str(record.path),
+    }
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share for people."""
+    return "-" if share is None else f"{100 * share:.{digits}f} %"

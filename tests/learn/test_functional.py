@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from surefed.core import DataError
+from surefed.learn import Network
+from surefed.models import MODELS
+
+
+class Residual(nn.Module):
+    """Not a chain of layers, so it goes through vmap."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 4)
+        self.scale = nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.second(x + self.scale * torch.tanh(self.first(x)))
+        return out
+
+
+CHAINS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "cnn": (MODELS["cnn"]((1, 12, 12), 4), (1, 12, 12)),
+    "strided": (
+        nn.Sequential(
+            nn.Conv2d(4, 8, 3, stride=2, groups=2, bias=False), nn.Tanh(), nn.AdaptiveAvgPool2d(2), nn.Flatten(),
+            nn.Sequential(nn.Linear(32, 5, bias=False), nn.GELU()), nn.Linear(5, 4),
+        ),
+        (4, 9, 9),
+    ),
+    "linear on the last axis": (nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Flatten(), nn.Linear(10, 4)), (2, 3)),
+    "residual": (Residual(), (6,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_stack_equals_separate_networks_in_outputs_and_gradients(name: str, rng: torch.Generator) -> None:
+    module, shape = CHAINS[name]
+    network = Network(module)
+    flat = network.initial() + 0.1 * torch.randn(3, network.weights, generator=rng)
+    inputs, labels = torch.randn(3, 5, *shape, generator=rng), torch.randint(0, 4, (3, 5), generator=rng)
+    leaves = [part.detach().requires_grad_() for part in network.split(flat)]
+    outputs = network.apply(leaves, inputs)
+    slopes = torch.autograd.grad(F.cross_entropy(outputs.flatten(0, 1), labels.flatten(), reduction="sum"), leaves)
+    for row in range(3):
+        torch.nn.utils.vector_to_parameters(flat[row], module.parameters())
+        module.zero_grad()
+        alone = module(inputs[row])
+        F.cross_entropy(alone, labels[row], reduction="sum").backward()
+        assert torch.allclose(outputs[row], alone, atol=1e-5)
+        for stacked, parameter in zip(slopes, module.parameters(), strict=True):
+            assert parameter.grad is not None
+            assert torch.allclose(stacked[row], parameter.grad, atol=1e-5)
+
+
+def test_chains_take_the_fast_path_and_others_do_not() -> None:
+    assert [Network(module)._plan is not None for module, _ in CHAINS.values()] == [True, True, True, False]
+    shared = nn.Linear(3, 3)
+    assert Network(nn.Sequential(shared, nn.ReLU(), shared))._plan is None
+
+
+def test_shared_weights_count_once() -> None:
+    shared = nn.Linear(3, 3)
+    network = Network(nn.Sequential(shared, nn.ReLU(), shared))
+    assert network.weights == 12
+    inputs = torch.randn(1, 2, 3)
+    expected = nn.Sequential(shared, nn.ReLU(), shared)(inputs[0])
+    assert torch.allclose(network.apply(network.split(network.initial()[None]), inputs)[0], expected)
+
+
+def test_a_weight_is_found_in_its_layer() -> None:
+    network = Network(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)))
+    assert [network.layer_of(at) for at in (0, 5, 6, 8, 9, 12)] == [
+        "0.weight", "0.weight", "0.bias", "0.bias", "2.weight", "2.bias",
+    ]  # fmt: skip
+    with pytest.raises(IndexError):
+        network.layer_of(13)
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), "replace BatchNorm by GroupNorm or LayerNorm"),
+        (nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), "dropout in 1"),
+        (nn.Sequential(nn.ReLU()), "no parameters"),
+    ],
+)
+def test_modules_that_do_not_fit_are_refused_with_a_way_out(module: nn.Module, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Network(module)
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (nn.Linear(4, 3), r"returns shape \(3,\) for one sample, but the data has 2 classes"),
+        (nn.Linear(5, 2), r"cannot take inputs of shape \(4,\)"),
+        (nn.Sequential(nn.Linear(4, 2), nn.Flatten(0, 1)), "it must return 2 scores"),
+    ],
+)
+def test_a_wrong_output_shape_is_refused(module: nn.Module, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Network(module).check(torch.zeros(7, 4), classes=2)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surefed.core import Belief, rho_of
+from surefed.rules import RULES, Receivers
+
+from .test_contract import SEEDS, same, step, world
+
+surefed, bayp2pfl = RULES["surefed"], RULES["bayp2pfl"]
+
+
+def test_a_round_worked_by_hand() -> None:
+    """One receiver, local belief N(0, 0.1^2) on two weights, kappa 2: the band is [-0.2, 0.2]."""
+    local = Belief(torch.zeros(1, 2), rho_of(torch.full((1, 2), 0.1)))
+    sent = Belief(
+        torch.tensor([[0.1, 0.1], [0.15, -0.15], [0.1, 0.3]]), rho_of(torch.tensor([[0.1, 0.1], [0.2, 0.1], [0.1, 0.1]]))
+    )
+    at = Receivers(sent[:1], 0, 1, local=local, local_learns=torch.tensor([True]), detail=True)
+    outcome = step(surefed(kappa=2.0), at, sent, torch.ones(1, 3, dtype=torch.bool))
+    found = outcome.inspection
+    assert found.trusted.tolist() == [[True, True, False]]  # the third leaves the band on its second weight
+    assert found.outside is not None and found.worst is not None and found.overwritten is not None
+    assert found.outside.tolist() == [[0, 0, 1]]
+    assert found.worst[0, 2].item() == 1
+    # first weight: precisions 100 and 25, mean (10 + 3.75) / 125; second: both 100, mean (0.1 - 0.15) / 2
+    assert outcome.social.mean[0].tolist() == pytest.approx([0.11, -0.025], rel=1e-4)
+    assert outcome.social.std[0].tolist() == pytest.approx([62.5**-0.5, 0.1], rel=1e-4)
+    assert found.overwritten.tolist() == [0]
+
+
+def test_a_poisoned_self_is_left_out_and_repaired() -> None:
+    local = Belief(torch.zeros(1, 2), rho_of(torch.full((1, 2), 0.1)))
+    poisoned = Belief(torch.tensor([[5.0, 0.1]]), rho_of(torch.full((1, 2), 0.3)))
+    at = Receivers(poisoned, 0, 1, local=local, local_learns=torch.tensor([True]))
+    outcome = step(surefed(kappa=2.0), at, poisoned, torch.ones(1, 1, dtype=torch.bool))
+    assert not outcome.inspection.trusted.any()
+    assert outcome.social.mean[0].tolist() == pytest.approx([0.0, 0.1])  # nobody trusted: own belief, then repaired
+    assert outcome.social.std[0].tolist() == pytest.approx([0.3, 0.3])
+
+
+@given(seed=SEEDS)
+def test_an_endless_band_is_bayp2pfl(seed: int) -> None:
+    at, sent, edges = world(seed)
+    one, other = step(surefed(kappa=math.inf), at, sent, edges), step(bayp2pfl(), at, sent, edges)
+    same(one, other)
+    assert torch.equal(one.inspection.trusted, other.inspection.trusted)
+
+
+@given(seed=SEEDS)
+def test_a_band_of_no_width_trusts_only_an_identical_belief(seed: int) -> None:
+    at, sent, edges = world(seed)
+    assert at.local is not None
+    sent.mean[3] = at.local.mean[5]
+    trusted = step(surefed(kappa=0.0), at, sent, edges | True).inspection.trusted
+    assert trusted.nonzero().tolist() == [[5, 3]]
+
+
+@given(seed=SEEDS, low=st.floats(0.0, 8.0), high=st.floats(0.0, 8.0))
+def test_a_wider_band_trusts_whoever_a_narrower_one_did(seed: int, low: float, high: float) -> None:
+    at, sent, edges = world(seed)
+    narrow, wide = (step(surefed(kappa=kappa), at, sent, edges) for kappa in sorted((low, high)))
+    assert not (narrow.inspection.trusted & ~wide.inspection.trusted).any()
+
+
+@given(seed=SEEDS, shift=st.floats(-5.0, 5.0))
+def test_shifting_every_mean_shifts_the_result(seed: int, shift: float) -> None:
+    at, sent, edges = world(seed)
+    assert at.local is not None
+
+    def moved(belief: Belief) -> Belief:
+        return Belief(belief.mean.double() + shift, belief.rho.double())
+
+    exact = [Belief(belief.mean.double(), belief.rho.double()) for belief in (at.social, at.local, sent)]
+    here = step(surefed(kappa=4.0), replace(at, social=exact[0], local=exact[1]), exact[2], edges)
+    there = step(surefed(kappa=4.0), replace(at, social=moved(at.social), local=moved(at.local)), moved(sent), edges)
+    assert torch.equal(here.inspection.trusted, there.inspection.trusted)
+    assert torch.allclose(here.social.mean + shift, there.social.mean, atol=1e-9)
+
+
+@given(seed=SEEDS)
+def test_after_introspection_nobody_is_outside_its_own_band(seed: int) -> None:
+    at, sent, edges = world(seed)
+    assert at.local is not None
+    social = step(surefed(kappa=1.0), at, sent, edges).social
+    assert ((social.mean - at.local.mean).abs() <= at.local.std * 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "who"),
+    [
+        ({"introspection": "always"}, [True, True]),
+        ({"introspection": "never"}, [False, False]),
+        ({"introspection": "while_local_learns"}, [True, False]),
+        ({"introspection": "first_rounds", "introspection_rounds": 4}, [True, True]),  # it is round 3
+        ({"introspection": "first_rounds", "introspection_rounds": 3}, [False, False]),
+    ],
+)
+def test_when_a_client_looks_into_itself(options: dict[str, object], who: list[bool]) -> None:
+    local = Belief(torch.zeros(2, 1), torch.zeros(2, 1))
+    social = Belief(torch.full((2, 1), 100.0), torch.zeros(2, 1))
+    at = Receivers(social, 3, 10, local=local, local_learns=torch.tensor([True, False]))
+    outcome = step(surefed(kappa=2.0, **options), at, social, torch.eye(2, dtype=torch.bool))
+    assert (outcome.social.mean[:, 0] == 0.0).tolist() == who
+
+
+@pytest.mark.parametrize("options", [{"kappa": -1.0}, {"kappa": math.nan}, {"agreement": 0.0}, {"agreement": 1.5}])
+def test_values_out_of_range_are_refused(options: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        surefed(**options)
+
+
+def test_the_test_looks_at_means_only_so_a_forged_variance_owns_the_pool() -> None:
+    """A known hole of the paper's rule, kept visible: inflated precision passes the inspection and takes over."""
+    local = Belief(torch.zeros(1, 1), rho_of(torch.tensor([[0.1]])))
+    sent = Belief(torch.tensor([[0.0], [0.0], [0.19]]), rho_of(torch.tensor([[0.1], [0.1], [0.0001]])))
+    at = Receivers(sent[:1], 0, 1, local=local, local_learns=torch.tensor([True]))
+    outcome = step(surefed(kappa=2.0), at, sent, torch.ones(1, 3, dtype=torch.bool))
+    assert outcome.inspection.trusted.all()
+    assert outcome.social.mean.item() == pytest.approx(0.19, rel=1e-3)

@@ -1,0 +1,90 @@
+"""The batched engine against the slow, plain reference: same beliefs, same decisions."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from surefed.data import Federation, federation
+from surefed.sim import Experiment
+from surefed.sim.engine import begin, local, play_round, social
+from surefed.sim.setup import Setup, assemble
+
+from .reference import Client, Model, Reference
+
+ROUNDS, RATE = 14, 0.02
+
+
+def data() -> Federation:
+    """Seven clients of different sizes, some smaller than a round of minibatches; three classes in five dimensions."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(3, 5)) * 1.5
+
+    def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
+        labels = np.arange(count) % 3
+        return (centres[labels] + rng.normal(size=(count, 5))).astype(np.float32), labels
+
+    return federation([draw(count) for count in (9, 30, 14, 21, 12, 18, 25)], draw(40), ids=list("gfedcba"))
+
+
+def ring_with_chords() -> nx.DiGraph:
+    """Directed, not complete, and not symmetric."""
+    return nx.DiGraph([(at, (at + step) % 7) for at in range(7) for step in (1, 2, 3) if (at + step) % 4 != 1])
+
+
+def build(attack: dict[str, object], kappa: float) -> tuple[Setup, Reference]:
+    experiment = Experiment.of(
+        {
+            "seed": 5,
+            "rounds": ROUNDS,
+            "model": {"name": "mlp", "hidden": [4]},
+            "learn": {"batches": 3, "batch_size": 4, "learning_rate": RATE},
+            "rule": {"name": "surefed", "kappa": kappa},
+            "attack": {"malicious": 0.4, **attack},
+        }
+    )
+    setup = assemble(experiment, data=data(), graph=ring_with_chords())
+    mean, learn = setup.network.initial(), setup.experiment.learn
+    clients = []
+    for at, name in enumerate(setup.clean.ids):
+        mine = slice(int(setup.clean.starts[at]), int(setup.clean.starts[at] + setup.clean.sizes[at]))
+        bad = bool(setup.malicious[at])
+        labels = setup.clean.labels[mine]
+        seen = 2 - labels if bad and attack["name"] == "label_flip" else labels
+        models = [Model.start(mean, learn.rho, RATE) for _ in range(2)]
+        clients.append(Client(name, setup.clean.inputs[mine], seen, bad, *models))
+    graph = ring_with_chords()
+    edges = torch.eye(7, dtype=torch.bool)
+    order = list(graph.nodes)
+    for sender, receiver in graph.edges:
+        edges[order.index(receiver), order.index(sender)] = True
+    noise = float(attack.get("scale", 1.0)) if attack["name"] == "gaussian" else 0.0  # type: ignore[arg-type]
+    return setup, Reference(setup.network.module, clients, edges, 5, kappa, 3, 4, gaussian=noise)
+
+
+@pytest.mark.parametrize(
+    ("attack", "kappa"),
+    [({"name": "label_flip"}, 1.0), ({"name": "gaussian", "scale": 2.0}, 1.0), ({"name": "none"}, 1.0)],
+)
+def test_the_engine_equals_the_papers_algorithm(attack: dict[str, object], kappa: float) -> None:
+    setup, slow = build(attack, kappa)
+    world = begin(setup)
+    accepted = 0
+    for round in range(ROUNDS):
+        inspection = play_round(setup, world)
+        sets = slow.play(round)
+        assert [set(row.nonzero().flatten().tolist()) for row in inspection.trusted] == sets, f"round {round}"
+        accepted += sum(len(trusted - {at}) for at, trusted in enumerate(sets))
+        for kind, fast in (("social", social(setup, world)), ("local", local(setup, world))):
+            assert fast is not None
+            for at, client in enumerate(slow.clients):
+                model: Model = getattr(client, kind)
+                assert torch.allclose(fast.mean[at], model.mean, atol=1e-5), (round, kind, client.name)
+                assert torch.allclose(fast.rho[at], model.rho, atol=1e-5), (round, kind, client.name)
+    assert slow.rejected > 20, "the test must see rejections"
+    assert slow.overwritten > 5, "the test must see overwrites"
+    assert accepted > 20, "the test must see neighbours being trusted"
+    assert int(setup.malicious.sum()) == (0 if attack["name"] == "none" else 3)
+    assert not setup.graph.edges(0).all()
