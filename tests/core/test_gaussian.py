@@ -65,7 +65,11 @@ def test_who_trusts_nobody_keeps_its_own() -> None:
 def test_pooling_equal_beliefs_is_the_identity(means: list[float], stds: list[float], copies: int) -> None:
     one = belief([means], [stds[: len(means)]])
     sent = Belief(one.mean.repeat(copies, 1), one.rho.repeat(copies, 1))
-    pooled = pool(sent, torch.ones(2, copies, dtype=torch.bool), otherwise=Belief(sent.mean[:1].repeat(2, 1), sent.rho[:1].repeat(2, 1)))
+    pooled = pool(
+        sent,
+        torch.ones(2, copies, dtype=torch.bool),
+        otherwise=Belief(sent.mean[:1].repeat(2, 1), sent.rho[:1].repeat(2, 1)),
+    )
     assert torch.allclose(pooled.mean, one.mean.repeat(2, 1), rtol=1e-6, atol=0)
     assert torch.allclose(pooled.std, one.std.repeat(2, 1), rtol=1e-5, atol=0)
 

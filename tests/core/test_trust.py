@@ -46,14 +46,18 @@ def test_one_bad_weight_anywhere_is_seen(where: int, value: float) -> None:
     means = torch.zeros(4, 100_000)
     means[2, where] = value
     found = measure(local, band(local, 2.0), means)
-    assert confidence_set(found, torch.ones(3, 4, dtype=torch.bool), 100_000).tolist() == [[True, True, False, True]] * 3
+    assert (
+        confidence_set(found, torch.ones(3, 4, dtype=torch.bool), 100_000).tolist() == [[True, True, False, True]] * 3
+    )
 
 
 def test_detail_names_the_worst_weight_and_its_distance_in_stds() -> None:
     local = Belief(torch.zeros(1, 5), rho_of(torch.tensor([[0.1, 0.1, 0.5, 0.1, 0.1]])))
     means = torch.tensor([[0.05, -0.3, 0.4, 0.0, 0.25]])
     found = measure(local, band(local, 2.0), means, detail=True)
-    assert found.worst is not None and found.sigmas is not None and found.outside is not None
+    assert found.worst is not None
+    assert found.sigmas is not None
+    assert found.outside is not None
     assert found.worst.item() == 1
     assert found.sigmas.item() == pytest.approx(3.0, rel=1e-4)
     assert found.outside.item() == 2

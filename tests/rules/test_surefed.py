@@ -20,13 +20,16 @@ def test_a_round_worked_by_hand() -> None:
     """One receiver, local belief N(0, 0.1^2) on two weights, kappa 2: the band is [-0.2, 0.2]."""
     local = Belief(torch.zeros(1, 2), rho_of(torch.full((1, 2), 0.1)))
     sent = Belief(
-        torch.tensor([[0.1, 0.1], [0.15, -0.15], [0.1, 0.3]]), rho_of(torch.tensor([[0.1, 0.1], [0.2, 0.1], [0.1, 0.1]]))
+        torch.tensor([[0.1, 0.1], [0.15, -0.15], [0.1, 0.3]]),
+        rho_of(torch.tensor([[0.1, 0.1], [0.2, 0.1], [0.1, 0.1]])),
     )
     at = Receivers(sent[:1], 0, 1, local=local, local_learns=torch.tensor([True]), detail=True)
     outcome = step(surefed(kappa=2.0), at, sent, torch.ones(1, 3, dtype=torch.bool))
     found = outcome.inspection
     assert found.trusted.tolist() == [[True, True, False]]  # the third leaves the band on its second weight
-    assert found.outside is not None and found.worst is not None and found.overwritten is not None
+    assert found.outside is not None
+    assert found.worst is not None
+    assert found.overwritten is not None
     assert found.outside.tolist() == [[0, 0, 1]]
     assert found.worst[0, 2].item() == 1
     # first weight: precisions 100 and 25, mean (10 + 3.75) / 125; second: both 100, mean (0.1 - 0.15) / 2

@@ -97,7 +97,13 @@ def test_another_order_of_clients_gives_each_the_same_result(tmp_path: Path) -> 
 
 def start_command(folder: Path, rounds: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "surefed", "run", "--out", str(folder), "--set", f"rounds={rounds}"]
-    for setting in ("data.clients=8", "attack.name=label_flip", "rule.kappa=6", "checkpoint_every=5", "evaluate.every=7"):
+    for setting in (
+        "data.clients=8",
+        "attack.name=label_flip",
+        "rule.kappa=6",
+        "checkpoint_every=5",
+        "evaluate.every=7",
+    ):
         command += ["--set", setting]
     command += ["--resume"] if (folder / "run.json").exists() else []
     with said(folder).open("wb") as file:
@@ -242,7 +248,7 @@ def test_a_full_disk_says_so_and_the_run_goes_on_afterwards(
     name = Path(victim).name
 
     def full(handle: int) -> None:
-        if name in os.readlink(f"/proc/self/fd/{handle}"):
+        if name in str(Path(f"/proc/self/fd/{handle}").readlink()):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(handle)
 

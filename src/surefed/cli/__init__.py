@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from surefed.cli.app import app
+from surefed.cli.commands import app
 from surefed.cli.console import err
 from surefed.core import Interrupted, SureFEDError
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
+from rich.box import SIMPLE_HEAVY
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -91,22 +92,32 @@ def _plain(label: str, rounds: int) -> Watcher:
 
 def print_runs(records: Sequence[Record]) -> None:
     """The runs side by side."""
-    table = Table(title=_heading(records), title_justify="left")
-    table.add_column("rule")
-    if len({record.experiment["attack"]["name"] for record in records}) > 1:
-        table.add_column("attack")
-    for name in ("accuracy", "worst client", "trusts honest", "trusts malicious", "round", "seconds"):
-        table.add_column(name, justify="right")
+    attacks = len({record.experiment["attack"]["name"] for record in records}) > 1
+    repeated = len({title(record) for record in records}) < len(records)
+    table = Table(
+        title=_heading(records), title_justify="left", box=SIMPLE_HEAVY, pad_edge=False, collapse_padding=True
+    )
+    if repeated:
+        table.add_column("run", no_wrap=True)
+    table.add_column("rule", no_wrap=True)
+    if attacks:
+        table.add_column("attack", no_wrap=True)
+    for name in ("accuracy", "worst\nclient", "trusts\nhonest", "trusts\nmalicious", "round", "seconds"):
+        table.add_column(name, justify="right", no_wrap=True)
     for record in records:
         figures = summary(record)
-        cells = [title(record)]
-        if len(table.columns) == 8:
-            cells.append(figures["attack"])
-        cells += [percent(figures["accuracy"]), percent(figures["worst"])]
-        cells += [percent(figures["trusts_honest"], 0), percent(figures["trusts_malicious"], 0)]
-        cells.append(f"{figures['round']}/{figures['rounds']}")
-        cells.append("running" if figures["seconds"] is None else f"{figures['seconds']:.1f}")
-        table.add_row(*cells)
+        done = figures["finished"]
+        table.add_row(
+            *([record.path.name] if repeated else []),
+            title(record),
+            *([figures["attack"]] if attacks else []),
+            percent(figures["accuracy"]),
+            percent(figures["worst"]),
+            percent(figures["trusts_honest"], 0),
+            percent(figures["trusts_malicious"], 0),
+            str(figures["round"]) if done else f"{figures['round']}/{figures['rounds']}",
+            f"{figures['seconds']:.1f}" if done else "-",
+        )
     out.print(table)
 
 

@@ -8,8 +8,9 @@ from torch import Tensor
 from surefed.core import Belief, Stream, sample
 from surefed.learn.functional import Network
 
-WORK = 1 << 25
-"""Input numbers times rows that go through the network in one call."""
+WORK = 1 << 17
+"""Input numbers times rows that go through the network in one call: a large test set goes through one row after the
+other, where a row fills the machine by itself; a small one through many rows at once."""
 
 
 @torch.no_grad()
@@ -26,7 +27,7 @@ def predict(
     Returns:
         float32 [row, sample, class].
     """
-    height = max(1, WORK // max(1, inputs.numel() * 16))
+    height = max(1, WORK // max(1, inputs.numel()))
     return torch.cat(
         [
             _block(network, belief[part], inputs, draws, None if noise is None else noise[part], round)

@@ -76,24 +76,35 @@ class Variational:
             block.steps.zero_()
             for moment in block.moments:
                 moment.zero_()
-        prior_mean, prior_precision = self._prior(block)
+        prior = self._prior(block)
         batches, noise = lesson.batches[part], lesson.noise[part]
         count, size = batches.shape[1:]
+        # the batches of a round of the streaming prior, or of a pass over the data of the fixed one, pay the KL once
+        owed = torch.ones_like(block.mean[:, :1]) / (size if self.prior == "streaming" else lesson.sizes[part, None])
         for turn, share in enumerate(kl_shares(count, self.kl_weights)):
             seen = batches[:, turn]  # [row, sample]
             inputs, labels = lesson.inputs[seen], lesson.labels[seen]
-            std = softplus(block.rho)
+            std = block.rho.exp().log1p_()  # softplus, rho being at most RHO_MAX
             slope_mean, slope_std = self._slopes(block.mean, std, inputs, labels, noise, lesson.round, turn)
-            # [row, 1]: a round of the streaming prior, or a pass over the data of the fixed one, pays the KL once
-            paid = share / size if self.prior == "streaming" else 1.0 / lesson.sizes[part, None]
-            cost = self.kl_scale * paid * prior_precision
-            slope_mean += (block.mean - prior_mean) * cost
-            slope_std += std * cost - self.kl_scale * paid / std
-            slope_std *= -torch.expm1(-std)  # sigmoid(rho), written in terms of softplus(rho)
+            if self.prior == "fixed":
+                self._pull(slope_mean, slope_std, block.mean, std, prior, self.kl_scale * owed)
+            elif turn > 0:  # in the first batch the belief is its own prior, and the pull is 0
+                self._pull(slope_mean, slope_std, block.mean, std, prior, self.kl_scale * share * owed)
+            slope_std *= block.rho.sigmoid()
             block.steps += 1
             self._adam(block.mean, slope_mean, block.moments[0], block.moments[1], block.steps)
             self._adam(block.rho, slope_std, block.moments[2], block.moments[3], block.steps)
             block.rho.clamp_(RHO_MIN, RHO_MAX)
+
+    @staticmethod
+    def _pull(
+        slope_mean: Tensor, slope_std: Tensor, mean: Tensor, std: Tensor, prior: tuple[Tensor, Tensor], cost: Tensor
+    ) -> None:
+        """Add the gradient of cost * KL, in place. cost: [row, 1]"""
+        centre, precision = prior
+        stiffness = precision * cost
+        slope_mean.addcmul_(mean - centre, stiffness)
+        slope_std.addcmul_(std, stiffness).addcdiv_(cost, std, value=-1.0)
 
     def _slopes(
         self, mean: Tensor, std: Tensor, inputs: Tensor, labels: Tensor, noise: Stream, round: int, turn: int

@@ -18,7 +18,7 @@ def storage(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StorageError(
             f"cannot write {path}: {error.strerror or error}. What was saved before is intact: free some space or "
-            "fix the permissions, then go on with --resume"
+            "fix the permissions and try again; a run goes on with --resume"
         ) from error
 
 

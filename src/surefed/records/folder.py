@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -62,11 +63,11 @@ class Record:
         """The snapshot of one round: trusted [receiver, sender], accuracy [client] and more."""
         path = self.path / "trust" / f"{round:06d}.npz"
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return dict(arrays)
         except FileNotFoundError:
             raise RecordError(f"{self.path} has no snapshot of round {round}; it has {self.trust_rounds()}") from None
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError, BadZipFile) as error:
             raise RecordError(f"{path} is damaged: {error}") from error
 
 

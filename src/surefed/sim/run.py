@@ -34,6 +34,10 @@ Watcher = Callable[[int, dict[str, Any] | None], None]
 """Called after every round with the number of complete rounds and, if it was evaluated, its figures."""
 
 
+SMALL = 1 << 18
+"""Weights of all beliefs together up to which a run keeps to one thread."""
+
+
 @dataclass(frozen=True)
 class Run:
     """What a run gave: its record on disk, and everybody's belief.
@@ -137,7 +141,7 @@ def _play(recorder: Recorder, setup: Setup, world: World, watch: Watcher) -> Non
     """The rounds that are left."""
     plan = setup.experiment
     started = lap = time.perf_counter()
-    with _stop_signals() as stopped:
+    with _threads(world), _stop_signals() as stopped:
         while world.round < plan.rounds:
             done = world.round + 1
             look = done == 1 or done % plan.evaluate.every == 0 or done == plan.rounds
@@ -172,7 +176,6 @@ def _about(setup: Setup) -> dict[str, Any]:
         "identity": setup.identity,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "device": f"{setup.device.type}: {device}",
-        "threads": torch.get_num_threads(),
         "weights": setup.network.weights,
         "clients": list(setup.clean.ids),
         "malicious": [name for name, bad in zip(setup.clean.ids, setup.malicious.tolist(), strict=True) if bad],
@@ -184,6 +187,20 @@ def _about(setup: Setup) -> dict[str, Any]:
             "numpy": version("numpy"),
         },
     }
+
+
+@contextmanager
+def _threads(world: World) -> Iterator[None]:
+    """Small work runs on one thread: OpenMP's idle threads spin, and beside any other load that costs several times
+    what the second thread gains (docs/decisions.md).
+    """
+    before = torch.get_num_threads()
+    if world.rows.mean.numel() <= SMALL:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager

@@ -47,6 +47,7 @@ REGISTRIES: dict[str, dict[str, Factory]] = {
     "partitions": PARTITIONS,
     "graphs": GRAPHS,
 }
+DEMO = Path(__file__).with_name("demo.toml")
 DEMO_RULES = ("surefed", "bayp2pfl", "local_only")
 
 FormatOption = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
@@ -91,7 +92,7 @@ def demo(
     format: FormatOption = Format.text,
 ) -> None:
     """Watch a federation be poisoned and recover: SureFED, no defence and learning alone, side by side."""
-    base = Experiment.read(Path(__file__).with_name("demo.toml"))
+    base = Experiment.read(DEMO)
     folder = out if out is not None else _unused(Path("runs") / "demo")
     records = []
     with console.progress(quiet=format is Format.json) as bars:
