@@ -25,7 +25,9 @@ class Point:
         """Rows that all start from the same weights; rho is the same everywhere, so that pooling is averaging."""
         start = mean.expand(rows, -1).contiguous()
         moments = (torch.zeros_like(start),)
-        return Rows(start, torch.full_like(start, self.rho), moments, torch.zeros(rows, dtype=torch.int64))
+        return Rows(
+            start, torch.full_like(start, self.rho), moments, torch.zeros(rows, dtype=torch.int64, device=start.device)
+        )
 
     @torch.no_grad()
     def learn(self, rows: Rows, lesson: Lesson, active: Tensor | None = None) -> None:

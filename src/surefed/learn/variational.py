@@ -60,7 +60,9 @@ class Variational:
         """Rows that all start from the same mean and the same rho."""
         start = mean.expand(rows, -1).contiguous()
         moments = tuple(torch.zeros_like(start) for _ in range(4))
-        return Rows(start, torch.full_like(start, self.rho), moments, torch.zeros(rows, dtype=torch.int64))
+        return Rows(
+            start, torch.full_like(start, self.rho), moments, torch.zeros(rows, dtype=torch.int64, device=start.device)
+        )
 
     @torch.no_grad()
     def learn(self, rows: Rows, lesson: Lesson, active: Tensor | None = None) -> None:
@@ -132,7 +134,7 @@ class Variational:
     def _adam(self, value: Tensor, slope: Tensor, first: Tensor, second: Tensor, steps: Tensor) -> None:
         """Adam (Kingma and Ba 2015), each row with its own step count."""
         decay, decay_squares = self.betas
-        taken = steps.to(value.device, torch.float64)[:, None]
+        taken = steps.double()[:, None]
         rest = (1.0 - decay_squares**taken).sqrt()
         pace = (self.learning_rate * rest / (1.0 - decay**taken)).to(value.dtype)
         first.lerp_(slope, 1.0 - decay)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -60,7 +59,7 @@ def load(path: Path, setup: Setup) -> World:
     if expected != set(tensors) or tensors["mean"].shape != world.rows.mean.shape:
         raise RecordError(f"{path} does not hold what this version needs; delete it to compute the run again")
     moments = tuple(tensors[f"moments.{at}"] for at in range(len(world.rows.moments)))
-    rows = Rows(tensors["mean"], tensors["rho"], moments, tensors["steps"].to(torch.device("cpu")))
+    rows = Rows(tensors["mean"], tensors["rho"], moments, tensors["steps"])
     state = type(world.state)(**{name: tensors[f"rule.{name}"] for name in world.state._fields})
     watch = Watch(**{name: tensors[f"watch.{name}"] for name in Watch._fields})
     return World(int(about["round"]), rows, state, watch)
