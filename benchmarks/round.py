@@ -31,8 +31,8 @@ from surefed.data import Federation, federation
 from surefed.learn import Network, accuracy, predict
 from surefed.models import MODELS
 from surefed.sim import Experiment
+from surefed.sim.assemble import assemble
 from surefed.sim.engine import begin, learn, local, play_round, social
-from surefed.sim.setup import assemble
 
 PARTS = ("learn", "inspect", "pool", "evaluate")
 KAPPA = 1e6  # everybody passes: the worst case for the inspection, which cannot stop early

@@ -15,8 +15,9 @@ def lie(**options: object) -> tuple[Belief, Belief, Belief]:
     previous = Belief(torch.randn(1, WEIGHTS, generator=rng), torch.full((1, WEIGHTS), -3.0))
     update = 0.01 + 0.02 * torch.randn(1, WEIGHTS, generator=rng)
     learned = Belief(previous.mean + update, previous.rho + 0.1)
-    scene = Scene(learned, previous, torch.tensor([True]), torch.ones(1, 1, dtype=torch.bool), round=0)
-    return previous, learned, ATTACKS["gaussian"](**options).send(scene, Stream(0, "lies", ["0"]))
+    everybody, nobody = torch.tensor([True]), learned[:0]
+    scene = Scene(learned, previous, nobody, nobody, everybody, torch.ones(1, 1, dtype=torch.bool), round=0)
+    return previous, learned, ATTACKS["gaussian"](**options).send(learned, scene, Stream(0, "lies", ["0"])).belief
 
 
 def test_add_keeps_the_update_and_adds_noise_of_its_own_std() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_json_is_json_and_nothing_else(here: Path, capsys: pytest.CaptureFixture
 def test_without_a_file_or_folder_a_run_finds_its_place(here: Path) -> None:
     assert call("run", *QUICK, "--format", "json") == 0
     (folder,) = (here / "runs").iterdir()
-    assert folder.name.startswith("experiment-surefed-none-")
+    assert folder.name.startswith("experiment-surefed-label_flip-")
     assert surefed.read(folder).finished
 
 
@@ -88,10 +89,16 @@ def test_list_names_everything_with_its_claim(capsys: pytest.CaptureFixture[str]
         (["list", "rulez"], 2, "did you mean 'rules'"),
         (["run", "--set", "learn.batch_size=1000"], 3, "fewer than a batch of 1000"),
         (["run", "--set", "graph.name=networkx:cycle_graph", "--set", "graph.n=3"], 3, "3 nodes"),
+        (["run", "--resume"], 4, "no run to resume without --out"),
+        (["run", "--resume", "--out", "nowhere"], 4, "no run to resume in nowhere"),
+        (["run", "--out", "x" * 300], 5, "too long"),
+        (["init", "nowhere/e.toml"], 5, "no folder nowhere"),
+        (["run", "--set", "model.name=full:x"], 2, "module 'full' has no 'x'"),
         (["show", "nowhere"], 4, "neither the folder of a run"),
         (["run", "--out", "full"], 4, "something else than a run"),
         (["init", "full/taken"], 4, "exists"),
         (["init", "full/taken/deeper"], 5, "cannot write"),
+        (["show", "full", "--figure", "x.xyz"], 4, "neither the folder of a run"),
     ],
 )
 def test_every_mistake_has_its_message_and_exit_code(
@@ -137,6 +144,51 @@ def test_the_demo_compares_three_rules(
     assert all(name in said for name in ("SureFED", "BayP2PFL", "local only", "runs/demo/figure.png"))
     assert call("demo", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["figure"] == "runs/demo-2/figure.png"
+    (here / "runs" / "demo-2" / "local_only" / "result.json").unlink()
+    assert call("demo", "--resume", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["figure"] == "runs/demo-2/figure.png"
+
+
+def test_names_with_brackets_and_letters_of_all_alphabets(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("run", *QUICK, "--set", "name=a [/b] c", "--out", "[bold]x") == 0
+    said = capsys.readouterr().out
+    assert "a [/b] c" in said
+    assert "record: [bold]x" in said
+    for name in ("日本", "中国"):
+        assert call("run", *QUICK, "--set", f"name={name}", "--format", "json") == 0
+        assert json.loads(capsys.readouterr().out)["name"] == name
+    assert call("show", "[bold]x", "--figure", "x.xyz") == 2
+    assert ".png, .svg or .pdf" in capsys.readouterr().err
+
+
+def test_an_unfinished_folder_says_how_to_go_on_even_without_its_file(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("run", *QUICK, "--out", "run", "--format", "json") == 0
+    (here / "run" / "result.json").unlink()
+    assert call("run", "--out", "run") == 4
+    assert "unfinished; go on with --resume" in capsys.readouterr().err
+    (here / "run" / "trust" / "notes.npz").write_text("a stray file")
+    assert call("show", "run") == 0
+    (here / "run" / "rounds.jsonl").write_text("[]")
+    assert call("show", "run") == 4
+    assert "damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", ["80", "160"])
+def test_numbers_are_never_cut(here: Path, columns: str) -> None:
+    for name in ("one", "two-with-a-very-long-name-that-goes-on-and-on"):
+        assert call("run", *QUICK, "--out", f"runs/{name}", "--format", "json") == 0
+    command = [sys.executable, "-m", "surefed", "show", "runs"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "COLUMNS": columns})
+    for heading in ("accuracy", "malicious", "seconds"):
+        assert heading in done.stdout, done.stdout
+    assert done.stdout.count(" %") >= 8
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--version") == 0
+    assert capsys.readouterr().out == f"surefed {surefed.__version__}\n"
 
 
 def test_python_dash_m(here: Path) -> None:

@@ -97,6 +97,12 @@ GOOD, TEST = (np.zeros((4, 3)), [0, 1, 0, 1]), (np.zeros((2, 3)), [0, 1])
         ([(np.zeros(4), [0, 1, 0, 1])], TEST, {}, "shape"),
         ([([["a"], ["b"]], [0, 1])], TEST, {}, "not numbers"),
         ([GOOD, GOOD], TEST, {"ids": ["x", "x"]}, "different ids"),
+        ([(np.zeros((2, 3)), ["cat", "dog"])], TEST, {}, "number the classes first"),
+        ([(np.zeros((2, 3)), [None, 1])], TEST, {}, "number the classes first"),
+        ([(np.zeros((2, 3)), [0, 1], 3)], TEST, {}, r"client 0: expected a pair \(inputs, labels\)"),
+        ([GOOD], np.zeros((4, 3)), {}, "the test set: expected a pair"),
+        ([(np.full((4, 3), 1e20), [0, 1, 0, 1])], TEST, {}, "scale them"),
+        ([(torch.zeros(4, 3, requires_grad=True), [0, 1, 0, 1])], TEST, {}, "not numbers"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(clients: list, test: tuple, options: dict, message: str) -> None:
@@ -109,3 +115,10 @@ def test_too_many_clients() -> None:
         cut(DATASETS["digits"](), 5000)
     with pytest.raises(ConfigError, match="no option 'alfa'"):
         cut(DATASETS["digits"](), 5, partition="dirichlet", options={"alfa": 1})
+
+
+def test_what_a_user_changes_afterwards_changes_nothing() -> None:
+    inputs = np.zeros((2, 3), dtype=np.float32)
+    made = federation([(inputs, [0, 1])], (inputs, [0, 1]))
+    inputs[:] = 7
+    assert made.inputs.sum() == made.test_inputs.sum() == 0

@@ -87,6 +87,8 @@ def test_a_weight_is_found_in_its_layer() -> None:
         (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), "replace BatchNorm by GroupNorm or LayerNorm"),
         (nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), "dropout in 1"),
         (nn.Sequential(nn.ReLU()), "no parameters"),
+        (nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2).requires_grad_(False)), "frozen weights"),
+        (nn.LazyLinear(3), "run one batch through it first"),
     ],
 )
 def test_modules_that_do_not_fit_are_refused_with_a_way_out(module: nn.Module, message: str) -> None:
@@ -94,9 +96,26 @@ def test_modules_that_do_not_fit_are_refused_with_a_way_out(module: nn.Module, m
         Network(module)
 
 
+class Odd(nn.Module):
+    """Does not return one tensor, or fails in a way of its own."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how, self.inner = how, nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> object:
+        out = self.inner(x)
+        if self.how == "assert":
+            raise AssertionError
+        return {"dict": {"scores": out}, "tuple": (out, out)}[self.how]
+
+
 @pytest.mark.parametrize(
     ("module", "message"),
     [
+        (Odd("dict"), "returns a dict; it must return one tensor"),
+        (Odd("tuple"), "returns a tuple"),
+        (Odd("assert"), "cannot take inputs.*AssertionError"),
         (nn.Linear(4, 3), r"returns shape \(3,\) for one sample, but the data has 2 classes"),
         (nn.Linear(5, 2), r"cannot take inputs of shape \(4,\)"),
         (nn.Sequential(nn.Linear(4, 2), nn.Flatten(0, 1)), "it must return 2 scores"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from surefed.core import ConfigError
 from surefed.rules import RULES
 from surefed.sim import Experiment, toml
-from surefed.sim.setup import assemble, resolve
+from surefed.sim.assemble import assemble, resolve
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,25 @@ from surefed.sim.setup import assemble, resolve
         ({"rounds": 0}, "rounds: input should be greater than or equal to 1"),
         ({"data": {"clients": "many"}}, "data.clients"),
         ({"learn": {"kind": "bayes"}}, "'auto', 'variational' or 'point'"),
-        ({"name": "two\nlines"}, "one line"),
+        ({"name": "two\nlines"}, "name: a name is one line"),
+        ({"name": "bell\x7f"}, "one line"),
+        ({"rule": "surefed"}, "rule is a table.*did you mean rule.name = 'surefed'"),
+        ({"data": {"clients": True}}, "data.clients"),
+        ({"rounds": "5"}, "rounds: input should be a valid integer, not '5'"),
+        ({"seed": 2**63}, "seed"),
+        ({"attack": {"malicious": 40}}, "a share of the clients, such as 0.4"),
+        ({"attack": {"clients": 3}}, "a list, such as"),
+        ({"learn": {"learning_rate": math.inf}}, "learn.learning_rate"),
+        ({"learn": {"learning_rate": 1e9}}, "learn.learning_rate"),
+        ({"learn": {"prior_std": 1e-20}}, "learn.prior_std"),
+        ({"learn": {"kl_scale": math.nan}}, "learn.kl_scale"),
     ],
 )
 def test_bad_values_are_named_with_a_way_out(values: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Experiment.of(values)
+    with pytest.raises(ConfigError, match=message):
+        Experiment(**values)
 
 
 def test_every_problem_is_told_at_once() -> None:
@@ -50,7 +63,15 @@ def test_every_problem_is_told_at_once() -> None:
         ({"model": {"name": "torch.nn:Linear"}}, "cannot build the model 'torch.nn:Linear'"),
         ({"data": {"name": "digit"}}, "there is no dataset 'digit'"),
         ({"data": {"partition": "idd"}}, "there is no partition 'idd'"),
-        ({"graph": {"name": "networkx:cycle_graph"}}, "cannot build the graph"),
+        ({"graph": {"name": "networkx:cycle_graph", "m": 3}}, "cannot build the graph"),
+        ({"graph": {"name": "networkx:cycel_graph"}}, "has no 'cycel_graph'.*did you mean 'cycle_graph'"),
+        ({"model": {"name": "math:pi"}}, "cannot build the model 'math:pi'"),
+        ({"rule": {"name": "math:pi"}}, "the rule 'math:pi' is not a function"),
+        ({"rule": {"name": "builtins:print"}}, "the rule 'builtins:print'"),
+        ({"attack": {"name": "surefed.rules.surefed:surefed"}}, "gives a Rule, not a Attack"),
+        ({"data": {"name": "surefed.rules.surefed:surefed"}}, "gives a Rule, not a Dataset"),
+        ({"model": {"name": "cnn", "hidden": -1}}, "the model 'cnn'"),
+        ({"data": {"clients": 1}, "attack": {"name": "label_flip"}}, "is nobody"),
         ({"rule": {"name": "surefed"}, "learn": {"kind": "point"}}, 'set learn.kind to "variational"'),
         ({"attack": {"name": "label_flip", "clients": ["77"]}}, "names '77', which is no client"),
         ({"data": {"name": "given"}}, "run it with surefed.run"),
@@ -123,7 +144,7 @@ def test_the_digest_knows_values_not_spelling(seed: int, share: float) -> None:
     one = Experiment.of({"seed": seed, "rule": {"name": "surefed", "kappa": 14}, "attack": {"malicious": share}})
     other = Experiment.of({"seed": seed, "rule": {"name": "surefed", "kappa": 14.0}, "attack": {"malicious": share}})
     assert one.digest() == other.digest()
-    assert one.digest() == one.model_copy(update={"name": "another name"}).digest()
+    assert one.digest() == one.model_copy(update={"name": "another name", "checkpoint_every": 7}).digest()
     assert one.digest() != one.change([f"seed={seed + 1}"]).digest()
 
 
@@ -138,5 +159,5 @@ def test_the_same_clients_are_malicious_whatever_the_rule() -> None:
     assert assemble(Experiment.of({"attack": {"name": "none"}})).malicious.sum() == 0
     almost = Experiment.of({"attack": {"name": "label_flip", "malicious": 0.99}})
     assert assemble(almost).malicious.sum() == 19  # somebody stays honest
-    named = Experiment.of({"attack": {"name": "label_flip", "clients": ["2", "5"]}})
+    named = Experiment.of({"attack": {"name": "label_flip", "clients": ["2", 5]}})
     assert assemble(named).malicious.nonzero().flatten().tolist() == [2, 5]

@@ -9,8 +9,9 @@ import torch
 
 from surefed.data import Federation, federation
 from surefed.sim import Experiment
+from surefed.sim.assemble import assemble
 from surefed.sim.engine import begin, local, play_round, social
-from surefed.sim.setup import Setup, assemble
+from surefed.sim.setup import Setup
 
 from .reference import Client, Model, Reference
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -19,11 +20,11 @@ from safetensors.torch import load_file
 from torch import nn
 
 import surefed
-from surefed.core import DataError, Interrupted, RecordError, StorageError
+from surefed.core import Belief, DataError, Interrupted, RecordError, StorageError
 from surefed.data import DATASETS, Federation, cut, federation
 from surefed.sim import Experiment, run
+from surefed.sim.assemble import assemble
 from surefed.sim.engine import begin, learn, local
-from surefed.sim.setup import assemble
 
 SMALL = {
     "rounds": 12,
@@ -152,7 +153,7 @@ def test_ctrl_c_in_python_saves_and_raises(tmp_path: Path) -> None:
         if round == 3:
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(Interrupted, match="stopped after round 4 of 12"):
+    with pytest.raises(Interrupted, match="after round 4 of 12"):
         run(small(), out=tmp_path / "run", watch=interrupt)
     before = signal.getsignal(signal.SIGINT)
     assert before is signal.default_int_handler, "handlers are put back"
@@ -195,15 +196,66 @@ def test_folders_that_belong_to_something_else(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="belongs to another experiment"):
         run(small(seed=1), out=folder, resume=True)
     other = cut(DATASETS["digits"](), 6, seed=9)
-    with pytest.raises(RecordError, match="or other data"):
+    with pytest.raises(RecordError, match=r"data.name is 'digits' there and 'given' here"):
         run(small(), out=folder, resume=True, data=other)
+    with pytest.raises(RecordError, match=r"rule.kappa is 4.0 there and 5 here"):
+        run(small(rule={"name": "surefed", "kappa": 5}), out=folder, resume=True)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.txt").write_text("precious")
     with pytest.raises(RecordError, match="something else than a run"):
         run(small(), out=tmp_path / "thesis")
     with pytest.raises(RecordError, match="is a file"):
         run(small(), out=tmp_path / "thesis" / "chapter1.txt")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "experiment.toml").write_text("# with my comments\nrounds = 12\n")
+    with pytest.raises(RecordError, match="something else than a run"):
+        run(small(), out=tmp_path / "mine")
     assert files(folder) == kept
+
+
+def test_a_run_killed_while_its_folder_was_made_can_be_begun_again(tmp_path: Path) -> None:
+    whole = run(small(), out=tmp_path / "whole")
+    torn = tmp_path / "torn"
+    torn.mkdir()
+    (torn / "experiment.toml").write_bytes((whole.folder / "experiment.toml").read_bytes())
+    (torn / ".run.json.new").write_text('{"ident')
+    run(small(), out=torn)
+    assert files(torn) == files(whole.folder)
+
+
+def test_a_folder_has_one_process_at_a_time(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def meddle(round: int, figures: object) -> None:
+        if round == 6:
+            command = [sys.executable, "-c", MEDDLER, str(tmp_path / "run")]
+            done = subprocess.run(command, capture_output=True, text=True)
+            seen.append(done.stdout)
+
+    run(small(), out=tmp_path / "run", watch=meddle)
+    assert seen == ["locked\n"]
+
+
+MEDDLER = """
+import sys, pathlib, surefed
+from surefed.records import alone
+try:
+    with alone(pathlib.Path(sys.argv[1])):
+        print("free")
+except surefed.RecordError as error:
+    assert "another process is running" in str(error)
+    print("locked")
+"""
+
+
+def test_a_finished_run_that_lost_its_checkpoint_can_be_computed_again(tmp_path: Path) -> None:
+    first = run(small(), out=tmp_path / "run")
+    kept = files(first.folder)
+    (first.folder / "checkpoint.safetensors").unlink()
+    with pytest.raises(RecordError, match="--resume computes it again"):
+        run(small(), out=first.folder)
+    run(small(), out=first.folder, resume=True)
+    assert files(first.folder) == kept
 
 
 @pytest.mark.parametrize("keep", [0, 7, 100, -1])
@@ -320,6 +372,11 @@ def test_a_users_own_module_and_arrays_and_graph(tmp_path: Path) -> None:
     assert all(torch.equal(old, new) for old, new in zip(start, module.parameters(), strict=True)), "left as it was"
     assert result.accuracy > 0.85
     trained = result.model("2")
+    assert trained is not module
+    assert all(torch.equal(old, new) for old, new in zip(start, module.parameters(), strict=True)), "still as it was"
+    for nobody in ("zz", 5, -1):
+        with pytest.raises(KeyError, match="there is no client"):
+            result.model(nobody)
     scores = trained(data.test_inputs).argmax(-1)
     mine = surefed.read(result.folder).trust(80)["accuracy"][2]
     assert (scores == data.test_labels).float().mean().item() == pytest.approx(mine, abs=1e-6)
@@ -344,6 +401,21 @@ def test_early_stopping_freezes_local_beliefs_only(tmp_path: Path) -> None:
     assert torch.equal(kept.mean[stopped], before[stopped])
     assert not torch.equal(kept.mean, before)
     assert (world.rows.mean[: setup.clients] != moved).any(1).all(), "social beliefs go on"
+
+
+def test_what_is_held_out_is_like_the_rest_even_of_sorted_samples() -> None:
+    inputs, labels = DATASETS["digits"]().inputs[:600], DATASETS["digits"]().labels[:600]
+    order = np.argsort(labels, kind="stable")
+    data = federation([(inputs[order], labels[order])] * 2, (inputs, labels))
+    setup = assemble(small(learn={"early_stop": 3, "held_out": 0.2}, attack={"name": "none"}), data=data)
+    held = setup.clean.labels[480:600]
+    assert len(held.unique()) == 10
+    assert sorted(setup.clean.labels[:600].tolist()) == sorted(labels.tolist())
+
+
+def test_nothing_is_held_out_where_there_is_no_local_belief_to_stop() -> None:
+    setup = assemble(small(rule={"name": "bayp2pfl"}, learn={"early_stop": 3}))
+    assert torch.equal(setup.sizes, setup.clean.sizes)
 
 
 def test_early_stopping_survives_a_checkpoint(tmp_path: Path) -> None:
@@ -377,8 +449,8 @@ def test_held_out_accuracy_is_that_of_the_held_out_samples() -> None:
         first = int(setup.clean.starts[client] + setup.sizes[client])
         last = int(setup.clean.starts[client] + setup.clean.sizes[client])
         weights = mine.mean[client]
-        scores = setup.seen[0][first:last].flatten(1) @ weights[:640].view(10, 64).T + weights[640:]
-        by_hand.append((scores.argmax(1) == setup.seen[1][first:last]).float().mean())
+        scores = setup.poisoned[0][first:last].flatten(1) @ weights[:640].view(10, 64).T + weights[640:]
+        by_hand.append((scores.argmax(1) == setup.poisoned[1][first:last]).float().mean())
     assert torch.allclose(held_out_accuracy(setup, world), torch.stack(by_hand))
 
 
@@ -431,3 +503,179 @@ def test_isolated_clients_learn_alone(tmp_path: Path) -> None:
 
 def test_federation_type_is_what_users_get() -> None:
     assert isinstance(cut(DATASETS["digits"](), 3), Federation)
+
+
+def identity(**given: object) -> str:
+    return assemble(small(), **given).identity  # type: ignore[arg-type]
+
+
+def test_identity_knows_what_a_model_computes() -> None:
+    def net(act: nn.Module) -> nn.Module:
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Flatten(), nn.Linear(64, 8), act, nn.Linear(8, 10))
+
+    assert identity(model=net(nn.Tanh())) == identity(model=net(nn.Tanh()))
+    assert identity(model=net(nn.Tanh())) != identity(model=net(nn.ReLU()))
+
+    class Wave(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.sin()
+
+    first = identity(model=net(Wave()))
+
+    class Wave(nn.Module):  # type: ignore[no-redef]
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.cos()
+
+    assert first != identity(model=net(Wave()))
+
+
+class Switching:
+    """A graph that changes after its first round."""
+
+    def __init__(self, later: str) -> None:
+        self.later, self.clients = later, 6
+
+    def edges(self, round: int) -> torch.Tensor:
+        return torch.ones(6, 6, dtype=torch.bool) if round == 0 else torch.eye(6, dtype=torch.bool)
+
+    def fingerprint(self) -> str:
+        return self.later
+
+
+def test_identity_knows_graphs_that_change_and_large_seeds() -> None:
+    assert identity(graph=Switching("a")) != identity(graph=Switching("b"))
+    seeds = [assemble(small(seed=seed), data=cut(DATASETS["digits"](), 6)).identity for seed in (2**53, 2**53 + 1)]
+    assert seeds[0] != seeds[1]
+
+
+def test_random_graphs_follow_the_experiments_seed() -> None:
+    made = [assemble(small(seed=seed, graph={"name": "networkx:gnp_random_graph", "p": 0.5})) for seed in (1, 1, 2)]
+    edges = [setup.graph.edges(0) for setup in made]
+    assert torch.equal(edges[0], edges[1])
+    assert not torch.equal(edges[0], edges[2])
+    assert made[0].identity == made[1].identity
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    given = small(rule={"name": "surefed", "kappa": np.float64(4)}, rounds=np.int64(12))
+    run(given, out=tmp_path / "one")
+    run(small(), out=tmp_path / "other")
+    assert files(tmp_path / "one") == files(tmp_path / "other")
+
+
+def test_a_finite_lie_about_rho_does_not_ruin_learning() -> None:
+    from surefed.attacks import Attack
+    from surefed.sim.engine import play_round
+
+    for rule in ("fedavg", "bayp2pfl", "surefed"):
+        setup = assemble(small(rule={"name": rule}, learn={"kind": "variational", "batches": 2}))
+        for lie in (-1000.0, 1000.0):
+            tell = Attack(
+                tamper=lambda scene, rng, lie=lie: Belief(scene.own.mean, torch.full_like(scene.own.rho, lie))
+            )
+            world, liars = begin(setup), dataclasses.replace(setup, attack=tell)
+            for _ in range(4):
+                play_round(liars, world)
+            assert world.rows.mean.isfinite().all(), (rule, lie)
+            assert world.rows.rho.isfinite().all(), (rule, lie)
+
+
+def test_an_attack_lasts_from_start_to_stop(tmp_path: Path) -> None:
+    attack = {"name": "gaussian", "mode": "absolute", "scale": 1e3, "malicious": 0.34, "start": 4, "stop": 8}
+    result = run(small(attack=attack, evaluate={"every": 1}), out=tmp_path / "run")
+    shares = [line["trusted"]["malicious"] for line in result.record.rounds]
+    assert shares[:4] == [1.0] * 4
+    assert shares[4:8] == [0.0] * 4
+    flips = assemble(small(attack={"name": "label_flip", "malicious": 0.34, "start": 4, "stop": 8}))
+    assert [torch.equal(flips.seen(round)[1], flips.clean.labels) for round in (3, 4, 7, 8)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_liars_see_what_their_threat_model_allows() -> None:
+    from surefed.attacks import Attack, Scene
+    from surefed.sim.engine import play_round
+
+    for knowledge in ("omniscient", "own_data"):
+        setup = assemble(small(attack={"name": "gaussian", "malicious": 0.34, "knowledge": knowledge}))
+        scenes: list[Scene] = []
+
+        def spy(scene: Scene, rng: object, scenes: list[Scene] = scenes) -> Belief:
+            scenes.append(scene)
+            return scene.own
+
+        world = begin(setup)
+        for _ in range(2):
+            play_round(dataclasses.replace(setup, attack=Attack(tamper=spy)), world)
+        sees_all = knowledge == "omniscient"
+        assert len(scenes[1].seen) == (4 if sees_all else 2)
+        assert (scenes[1].honest_local is not None) == sees_all
+        assert (scenes[1].trusted is not None) == sees_all
+        assert scenes[0].trusted is None
+        if not sees_all:
+            assert torch.equal(scenes[1].seen.mean, scenes[1].own.mean)
+
+
+def test_the_best_and_the_worst_clients_can_be_the_malicious_ones() -> None:
+    def chosen(which: str) -> torch.Tensor:
+        attack = {"name": "label_flip", "malicious": 0.34, "which": which, "probe_rounds": 20}
+        return assemble(small(attack=attack), data=uneven()).malicious
+
+    assert chosen("worst").nonzero().flatten().tolist() == [1, 4]  # the ones with few samples
+    assert not (chosen("best") & chosen("worst")).any()
+    assert chosen("best").sum() == 2
+
+
+def uneven() -> Federation:
+    """Clients 1 and 4 have eight samples, all of one class."""
+    digits = DATASETS["digits"]()
+    zeros = np.flatnonzero(digits.labels == 0)
+    parts = [zeros[:8] if at in (1, 4) else np.arange(200 * at, 200 * at + 200) for at in range(6)]
+    return federation([(digits.inputs[part], digits.labels[part]) for part in parts], (digits.inputs, digits.labels))
+
+
+def test_a_rule_may_keep_what_it_saw(tmp_path: Path) -> None:
+    """A state that is a view of the beliefs is copied: it neither changes by itself nor breaks a checkpoint."""
+    from typing import NamedTuple
+
+    from surefed.core import pool
+    from surefed.rules import Inspection, Outcome, Receivers, Rule
+    from surefed.sim import checkpoint
+    from surefed.sim.engine import play_round
+
+    class Memory(NamedTuple):
+        before: torch.Tensor
+
+    def judge(at: Receivers, sent: Belief, edges: torch.Tensor, state: Memory) -> Outcome[Memory]:
+        return Outcome(pool(sent, edges, at.social), Memory(at.social.mean), Inspection(edges))
+
+    rule = Rule(lambda receivers, senders: Memory(torch.zeros(6, 650)), judge)
+    setup = dataclasses.replace(assemble(small(rule={"name": "bayp2pfl"})), rule=rule)
+    world = begin(setup)
+    play_round(setup, world)
+    kept = world.state.before.clone()
+    learn(setup, world)
+    assert torch.equal(world.state.before, kept)
+    checkpoint.save(tmp_path / "c.safetensors", setup, world)
+    assert torch.equal(checkpoint.load(tmp_path / "c.safetensors", setup).state.before, kept)
+
+
+def test_a_first_layer_that_writes_in_place_leaves_the_data_alone(tmp_path: Path) -> None:
+    data = cut(DATASETS["digits"](), 6, seed=0)
+    before = data.fingerprint()
+    net = nn.Sequential(nn.LeakyReLU(-1.0, inplace=True), nn.Flatten(), nn.Linear(64, 10))
+    run(small(rounds=2), data=data, model=net, out=tmp_path / "run")
+    assert data.fingerprint() == before
+
+
+def test_given_things_of_the_wrong_kind(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"surefed.federation"):
+        run(small(), data=[(1, 2)], out=tmp_path / "run")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"must be a torch.nn.Module, not a function"):
+        run(small(), model=lambda x: x, out=tmp_path / "run")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="networkx graph, not int"):
+        run(small(), graph=3, out=tmp_path / "run")  # type: ignore[arg-type]

@@ -19,11 +19,10 @@ def gaussian(*, scale: float = 1.0, mode: Literal["add", "replace", "absolute"] 
         raise ValueError(f"scale must not be negative, and {scale} is")
 
     def tamper(scene: Scene, rng: Stream) -> Belief:
-        start, learned = scene.previous[scene.malicious], scene.learned[scene.malicious]
-        update = learned.mean - start.mean
-        noise = rng.normal(learned.weights, round=scene.round)
+        update = scene.own.mean - scene.start.mean
+        noise = rng.normal(scene.own.weights, round=scene.round)
         spread = 1.0 if mode == "absolute" else update.std(dim=-1, keepdim=True, correction=0)
         kept = update if mode == "add" else 0.0
-        return Belief(start.mean + kept + scale * spread * noise, learned.rho)
+        return Belief(scene.start.mean + kept + scale * spread * noise, scene.own.rho)
 
     return Attack(tamper=tamper)

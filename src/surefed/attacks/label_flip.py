@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from surefed.attacks.base import Attack
+from surefed.attacks.base import Attack, Victim
 from surefed.core import Stream
 
 
@@ -14,7 +14,7 @@ def label_flip() -> Attack:
     With 10 classes this is the 9 - y of Karimireddy, He and Jaggi (2021), whose settings the paper follows.
     """
 
-    def poison(inputs: Tensor, labels: Tensor, classes: int, rng: Stream) -> tuple[Tensor, Tensor]:
-        return inputs, classes - 1 - labels
+    def poison(inputs: Tensor, labels: Tensor, who: Victim, rng: Stream) -> tuple[Tensor, Tensor]:
+        return inputs, who.classes - 1 - labels
 
     return Attack(poison=poison)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -12,16 +13,16 @@ import typer
 from surefed.attacks import ATTACKS
 from surefed.cli import console
 from surefed.cli.console import Format
-from surefed.core import ConfigError, RecordError
+from surefed.core import ConfigError, RecordError, StorageError
 from surefed.core.registry import Factory, claim, nearest, options
 from surefed.data import DATASETS, PARTITIONS
 from surefed.graphs import GRAPHS
 from surefed.models import MODELS
-from surefed.records import write_text
+from surefed.records import Recorder, write_text
 from surefed.report import find, plot, summary
 from surefed.rules import RULES
 from surefed.sim import Experiment, run, toml
-from surefed.sim.setup import resolve
+from surefed.sim.assemble import resolve
 
 EXIT_CODES = """\
 Exit codes: 0 done; 1 a bug of ours; 2 the command or the experiment is not well formed; 3 data, model or graph do not
@@ -47,12 +48,33 @@ REGISTRIES: dict[str, dict[str, Factory]] = {
     "partitions": PARTITIONS,
     "graphs": GRAPHS,
 }
+YOUR_OWN = {
+    "models": "your_module:YourNet   Anything that gives an nn.Module; it is told shape and classes if it asks.",
+    "graphs": "networkx:gnp_random_graph   Any function that gives a networkx graph; n and seed are the experiment's.",
+}
 DEMO = Path(__file__).with_name("demo.toml")
 DEMO_RULES = ("surefed", "bayp2pfl", "local_only")
+TEMPLATE = {"name": "experiment", "attack": {"name": "label_flip"}, "evaluate": {"every": 20}}
+"""What `surefed init` writes and `surefed run` runs when it is given no file."""
 
 FormatOption = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on from the folder's checkpoint.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"surefed {version('surefed')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Peer-to-peer federated learning that stays right when most of the network is hostile."""
 
 
 @app.command("run")
@@ -66,11 +88,20 @@ def run_command(
     device: DeviceOption = "cpu",
     format: FormatOption = Format.text,
 ) -> None:
-    """Run an experiment and record it. With --resume --out DIR and no file, DIR's own experiment goes on."""
+    """Run an experiment and record it.
+
+    Without a file: the experiment of the folder given with --out, or else the one that `surefed init` writes.
+    """
     sys.path.insert(0, os.getcwd())  # so that a model given as module:attribute is found where the user stands
-    if file is None and resume and out is not None and (out / "experiment.toml").exists():
+    begun = out is not None and Recorder(out).begun
+    if resume and not begun and (file is None or out is None):
+        where = f"in {out}" if out is not None else "without --out"
+        raise RecordError(f"there is no run to resume {where}; `surefed run --out FOLDER --resume` names one")
+    if file is None and out is not None and begun:
         file = out / "experiment.toml"
-    experiment = Experiment.of({}).change(settings or []) if file is None else Experiment.read(file, settings or [])
+    experiment = (
+        Experiment.of(TEMPLATE).change(settings or []) if file is None else Experiment.read(file, settings or [])
+    )
     with console.progress(quiet=format is Format.json) as bars:
         watch = bars(experiment.rule.name, experiment.rounds)
         result = run(experiment, out=out, resume=resume, device=device, watch=watch)
@@ -79,7 +110,7 @@ def run_command(
         console.print_json(summary(result.record) | {"figure": str(figure)})
         return
     console.print_runs([result.record])
-    console.out.print(f"record: {result.folder}\nfigure: {figure}", soft_wrap=True, highlight=False)
+    console.say(f"record: {result.folder}\nfigure: {figure}")
 
 
 @app.command()
@@ -93,7 +124,7 @@ def demo(
 ) -> None:
     """Watch a federation be poisoned and recover: SureFED, no defence and learning alone, side by side."""
     base = Experiment.read(DEMO)
-    folder = out if out is not None else _unused(Path("runs") / "demo")
+    folder = out if out is not None else _place(Path("runs") / "demo", resume)
     records = []
     with console.progress(quiet=format is Format.json) as bars:
         for name in DEMO_RULES:
@@ -105,7 +136,7 @@ def demo(
         console.print_json({"runs": [summary(record) for record in records], "figure": str(figure)})
         return
     console.print_runs(records)
-    console.out.print(f"records: {folder}\nfigure:  {figure}", soft_wrap=True, highlight=False)
+    console.say(f"records: {folder}\nfigure:  {figure}")
 
 
 @app.command("list")
@@ -131,10 +162,12 @@ def list_command(
     for group, known in chosen.items():
         console.out.print(group, style="bold")
         for name, factory in known.items():
-            console.out.print(f"  {name:<12} {claim(factory)}", highlight=False, markup=False, soft_wrap=True)
+            console.say(f"  {name:<12} {claim(factory)}")
             settable = ", ".join(f"{option} = {toml.value(at.default)}" for option, at in options(factory).items())
             if settable:
-                console.out.print(f"  {'':<12} {settable}", style="dim", highlight=False, markup=False, soft_wrap=True)
+                console.say(f"  {'':<12} {settable}")
+        if group in YOUR_OWN:
+            console.say(f"  {YOUR_OWN[group]}")
 
 
 @app.command()
@@ -152,9 +185,9 @@ def show(
         return
     console.print_runs(records)
     for record in records:
-        console.out.print(f"{record.experiment['rule']['name']}: {record.path}", soft_wrap=True, highlight=False)
+        console.say(str(record.path))
     if figure is not None:
-        console.out.print(f"figure: {figure}", soft_wrap=True, highlight=False)
+        console.say(f"figure: {figure}")
 
 
 @app.command()
@@ -165,15 +198,17 @@ def init(
     """Write an experiment file with every value explained, ready to be edited."""
     if file.exists() and not force:
         raise RecordError(f"{file} exists; choose another name, or replace it with --force")
-    experiment = Experiment.of({"name": "my experiment", "attack": {"name": "label_flip"}})
+    if not file.parent.is_dir():
+        raise StorageError(f"cannot write {file}: there is no folder {file.parent}")
+    experiment = Experiment.of(TEMPLATE)
     write_text(file, toml.write(resolve(experiment, RULES[experiment.rule.name]()), comments=True))
-    console.out.print(f"wrote {file}; run it with: surefed run {file}", soft_wrap=True, highlight=False)
+    console.say(f"wrote {file}; run it with: surefed run {file}")
 
 
-def _unused(folder: Path) -> Path:
-    """The folder, or the first of folder-2, folder-3, ... that does not exist."""
-    taken, number = folder, 1
-    while taken.exists():
+def _place(folder: Path, resume: bool) -> Path:
+    """The first of folder, folder-2, folder-3, ... that does not exist; to resume, the last one that does."""
+    last, free, number = folder, folder, 1
+    while free.exists():
         number += 1
-        taken = folder.with_name(f"{folder.name}-{number}")
-    return taken
+        last, free = free, folder.with_name(f"{folder.name}-{number}")
+    return last if resume else free

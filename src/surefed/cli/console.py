@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
 from rich.box import SIMPLE_HEAVY
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -18,6 +20,8 @@ from surefed.report import percent, summary, title
 from surefed.sim import Watcher
 
 out = Console()
+if not out.is_terminal and "COLUMNS" not in os.environ:
+    out = Console(width=160)  # a pipe or a file has room
 err = Console(stderr=True)
 
 
@@ -33,9 +37,16 @@ def print_json(values: Any) -> None:
     print(json.dumps(values, indent=2, allow_nan=False))
 
 
-def figures_line(figures: dict[str, Any]) -> str:
-    """The last evaluation in a few words."""
+def say(text: str) -> None:
+    """A line of plain text: nothing in it is markup, and it is never cut."""
+    out.print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+def figures_line(figures: dict[str, Any], short: bool = False) -> str:
+    """The last evaluation in a few words; trust is given as honest / malicious."""
     accuracy, trusted = figures["accuracy"], figures["trusted"]
+    if short:
+        return f"{percent(accuracy['mean'])} {percent(trusted['honest'], 0)}/{percent(trusted['malicious'], 0)}"
     words = [f"accuracy {percent(accuracy['mean'])} (worst {percent(accuracy['worst'])})"]
     if trusted["honest"] is not None:
         words.append(f"trusts {percent(trusted['honest'], 0)} of honest")
@@ -45,31 +56,34 @@ def figures_line(figures: dict[str, Any]) -> str:
 
 
 @contextmanager
-def progress(quiet: bool = False) -> Iterator[Any]:
+def progress(quiet: bool = False) -> Iterator[Callable[[str, int], Watcher]]:
     """Yields a function (label, rounds) -> watcher; each watcher drives a live bar, or plain lines in a log."""
     if quiet:
         yield lambda label, rounds: lambda round, figures: None
     elif not err.is_terminal:
         yield _plain
     else:
+        short = err.width < 110
+        head = "accuracy, trusted honest/malicious" if short else ""
         columns = (
-            TextColumn("{task.description:<22}"),
-            BarColumn(bar_width=18),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=8 if short else 18),
             MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("<"),
-            TimeRemainingColumn(),
+            TimeRemainingColumn() if short else TimeElapsedColumn(),
+            *(() if short else (TextColumn("<"), TimeRemainingColumn())),
             TextColumn("{task.fields[figures]}"),
         )
+        if head:
+            err.print(f"{'rounds, time left, ' + head:>78}", style="dim")
         with Progress(*columns, console=err) as bars:
 
             def bar(label: str, rounds: int) -> Watcher:
-                task = bars.add_task(label, total=rounds, figures="")
+                task = bars.add_task(f"{label:<10}", total=rounds, figures="")
 
                 def watch(round: int, figures: dict[str, Any] | None) -> None:
                     bars.update(task, completed=round)
                     if figures:
-                        bars.update(task, figures=figures_line(figures))
+                        bars.update(task, figures=figures_line(figures, short))
 
                 return watch
 
@@ -91,34 +105,37 @@ def _plain(label: str, rounds: int) -> Watcher:
 
 
 def print_runs(records: Sequence[Record]) -> None:
-    """The runs side by side."""
+    """The runs side by side. Where room is short, names are cut, never numbers."""
     attacks = len({record.experiment["attack"]["name"] for record in records}) > 1
     repeated = len({title(record) for record in records}) < len(records)
-    table = Table(
-        title=_heading(records), title_justify="left", box=SIMPLE_HEAVY, pad_edge=False, collapse_padding=True
-    )
-    if repeated:
-        table.add_column("run", no_wrap=True)
-    table.add_column("rule", no_wrap=True)
-    if attacks:
-        table.add_column("attack", no_wrap=True)
+    table = Table(title=escape(_heading(records)), title_justify="left", box=SIMPLE_HEAVY, pad_edge=False)
+    table.collapse_padding = True
+    names = [*(["run"] if repeated else []), "rule", *(["attack"] if attacks else [])]
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    room = max(10, (out.width - 60) // len(names) - 2)
     for name in ("accuracy", "worst\nclient", "trusts\nhonest", "trusts\nmalicious", "round", "seconds"):
         table.add_column(name, justify="right", no_wrap=True)
     for record in records:
         figures = summary(record)
         done = figures["finished"]
         table.add_row(
-            *([record.path.name] if repeated else []),
-            title(record),
-            *([figures["attack"]] if attacks else []),
+            *([_cut(record.path.name, room)] if repeated else []),
+            _cut(title(record), max(room, 0 if len(names) > 1 else 24)),
+            *([_cut(figures["attack"], room)] if attacks else []),
             percent(figures["accuracy"]),
             percent(figures["worst"]),
             percent(figures["trusts_honest"], 0),
             percent(figures["trusts_malicious"], 0),
             str(figures["round"]) if done else f"{figures['round']}/{figures['rounds']}",
-            f"{figures['seconds']:.1f}" if done else "-",
+            f"{figures['seconds']:.1f}",
         )
     out.print(table)
+
+
+def _cut(name: str, room: int) -> str:
+    """A name that takes no more room than there is."""
+    return escape(name if len(name) <= room else f"{name[: room - 1]}…")
 
 
 def _heading(records: Sequence[Record]) -> str:

@@ -1,12 +1,14 @@
 """Beliefs, their algebra, trust, and named randomness; imports nothing else of SureFED."""
 
-from surefed.core.belief import STD_MAX, STD_MIN, Belief, rho_of, stack
+from surefed.core.belief import RHO_MAX, RHO_MIN, STD_MAX, STD_MIN, Belief, rho_of, stack
 from surefed.core.errors import ConfigError, DataError, Interrupted, RecordError, StorageError, SureFEDError
 from surefed.core.gaussian import kl, pool, sample
 from surefed.core.streams import Stream, generator
 from surefed.core.trust import Distances, Scope, band, confidence_set, introspect, measure
 
 __all__ = [
+    "RHO_MAX",
+    "RHO_MIN",
     "STD_MAX",
     "STD_MIN",
     "Belief",

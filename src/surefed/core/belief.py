@@ -12,13 +12,17 @@ from torch.nn.functional import softplus
 STD_MIN = 1e-6
 """Smaller standard deviations are read as this one, so that a precision is never infinite."""
 
-STD_MAX = 1e6
+STD_MAX = 10.0
 """Larger standard deviations are read as this one, so that a precision is never zero."""
 
 
 def rho_of(std: Tensor) -> Tensor:
     """The rho whose softplus is `std`: log(exp(std) - 1), without overflow or cancellation."""
     return std + torch.log(-torch.expm1(-std))
+
+
+RHO_MIN, RHO_MAX = rho_of(torch.tensor([STD_MIN, STD_MAX], dtype=torch.float64)).tolist()
+"""The rhos of the smallest and the largest std."""
 
 
 @dataclass(frozen=True, slots=True)

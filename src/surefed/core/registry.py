@@ -7,13 +7,14 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ConfigDict, ValidationError, validate_call
+from pydantic import ConfigDict, PydanticUserError, ValidationError, validate_call
 
 from surefed.core.errors import ConfigError
 
 Factory = Callable[..., Any]
+T = TypeVar("T")
 
 
 def discover(package: str, path: Iterable[str]) -> dict[str, Factory]:
@@ -22,20 +23,19 @@ def discover(package: str, path: Iterable[str]) -> dict[str, Factory]:
     return {name: getattr(importlib.import_module(f"{package}.{name}"), name) for name in names}
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt name: the closest known ones, or all of them."""
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+    """A hint for a misspelt name: the closest known ones, or all of them if they are few."""
     known = sorted(known)
-    close = get_close_matches(name, known, n=2, cutoff=0.5)
+    close = get_close_matches(name, known, n=2, cutoff=cutoff)
     if close:
         return f"did you mean {' or '.join(repr(match) for match in close)}?"
-    return f"known: {', '.join(known)}" if known else "there are none"
+    return f"known: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}" if known else "there are none"
 
 
-def find(name: str, known: Mapping[str, Factory], kind: str) -> Factory:
+def find(name: str, known: Mapping[str, Factory], kind: str) -> Any:
     """The factory of that name, a registered one or, as `module:attribute`, anybody's own."""
     if ":" in name:
-        own: Factory = attribute(name, kind)
-        return own
+        return attribute(name, kind)
     if name not in known:
         raise ConfigError(f"there is no {kind} {name!r}; {nearest(name, known)}")
     return known[name]
@@ -45,14 +45,15 @@ def attribute(path: str, kind: str) -> Any:
     """What `module:attribute` points to."""
     module, _, name = path.partition(":")
     try:
-        return getattr(importlib.import_module(module), name)
-    except ImportError as error:
-        raise ConfigError(
-            f"cannot import {module!r} for the {kind} {path!r} ({error}); is it installed, or in the folder you "
-            "run from?"
-        ) from error
-    except AttributeError:
-        raise ConfigError(f"module {module!r} has no {name!r}, asked for as the {kind} {path!r}") from None
+        loaded = importlib.import_module(module)
+    except Exception as error:  # importing runs somebody's code, which may fail in any way
+        reason = f"{type(error).__name__}: {error}"
+        hint = "write it without .py" if module.endswith(".py") else "is it installed, or in the folder you run from?"
+        raise ConfigError(f"cannot import {module!r} for the {kind} {path!r} ({reason}); {hint}") from error
+    if not hasattr(loaded, name):
+        hint = nearest(name, (known for known in dir(loaded) if not known.startswith("_")), cutoff=0.7)
+        raise ConfigError(f"module {module!r} has no {name!r}, asked for as the {kind} {path!r}; {hint}")
+    return getattr(loaded, name)
 
 
 def claim(factory: Factory) -> str:
@@ -66,19 +67,25 @@ def options(factory: Factory) -> dict[str, inspect.Parameter]:
     return {name: at for name, at in parameters.items() if at.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-def build(factory: Factory, kind: str, name: str, given: Mapping[str, Any], *context: Any) -> Any:
-    """Call a factory with the options a user gave, after checking their names and types."""
-    known = options(factory)
+def build(factory: Any, kind: str, name: str, given: Mapping[str, Any], *context: Any, gives: type[T]) -> T:
+    """Call a factory with the options a user gave, after checking their names and types, and check what it gives."""
+    try:
+        known = options(factory)
+        checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True))(factory)
+    except (TypeError, ValueError, PydanticUserError) as error:
+        raise ConfigError(f"the {kind} {name!r} is not a function that can be called with options: {error}") from error
     for option in given:
         if option not in known:
             hint = nearest(option, known) if known else "it has no options"
             raise ConfigError(f"the {kind} {name!r} has no option {option!r}; {hint}")
-    checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, strict=False))(factory)
     try:
-        return checked(*context, **given)
+        made: object = checked(*context, **given)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"the {kind} {name!r}: option {where!r}: {first['msg']}, not {first['input']!r}") from error
-    except ValueError as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise ConfigError(f"the {kind} {name!r}: {error}") from error
+    if not isinstance(made, gives):
+        raise ConfigError(f"the {kind} {name!r} gives a {type(made).__name__}, not a {gives.__name__}")
+    return made

@@ -2,7 +2,8 @@
 
 The generator is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
 SC 2011). It has no state to carry: the key names the stream, the counter says where in it we are. One client or a
-thousand in a block, in a simulator or alone on its own machine, on a CPU or a GPU: each draws the same bits.
+thousand in a block, in a simulator or alone on its own machine, on a CPU or a GPU: each draws the same bits. (Normal
+numbers pass through log, sin and cos, whose last digit differs between machines.)
 """
 
 from __future__ import annotations

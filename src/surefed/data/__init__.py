@@ -32,7 +32,7 @@ def cut(
     if clients > len(train):
         raise DataError(f"{len(train)} training samples cannot be dealt out to {clients} clients")
     deal = find(partition, PARTITIONS, "partition")
-    parts = build(deal, "partition", partition, options or {}, dataset.labels[train], clients, rng)
+    parts = build(deal, "partition", partition, options or {}, dataset.labels[train], clients, rng, gives=list)
     return federation(
         [(dataset.inputs[train[part]], dataset.labels[train[part]]) for part in parts],
         (dataset.inputs[test], dataset.labels[test]),

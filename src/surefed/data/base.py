@@ -58,6 +58,10 @@ class Federation:
         """Which samples belong to the clients marked True. bool [sample]"""
         return clients.repeat_interleave(self.sizes)
 
+    def reordered(self, order: Tensor) -> Federation:
+        """The same federation with the training samples in another order; order: int64 [sample]."""
+        return replace(self, inputs=self.inputs[order], labels=self.labels[order])
+
     def to(self, device: torch.device | str) -> Federation:
         """The same federation on another device."""
         moved = {name: getattr(self, name).to(device) for name in _ARRAYS}
@@ -73,6 +77,9 @@ class Federation:
         return digest.hexdigest()
 
 
+LARGEST = 1e12
+"""Larger inputs overflow the squares of their gradients in float32."""
+
 _ARRAYS = ("inputs", "labels", "sizes", "test_inputs", "test_labels")
 
 
@@ -87,13 +94,13 @@ def federation(
 
     Anything numpy understands will do. Inputs are taken as they are; scale them as you would for your network.
     """
-    if not clients:
+    if len(clients) == 0:
         raise DataError("a federation needs at least one client")
     names = tuple(str(at) for at in range(len(clients))) if ids is None else tuple(str(name) for name in ids)
     if len(names) != len(clients) or len(set(names)) != len(names):
         raise DataError(f"{len(clients)} clients need as many different ids, not {list(names)}")
-    pairs = [_pair(inputs, labels, f"client {name}") for name, (inputs, labels) in zip(names, clients, strict=True)]
-    test_inputs, test_labels = _pair(*test, "the test set")
+    pairs = [_pair(given, f"client {name}") for name, given in zip(names, clients, strict=True)]
+    test_inputs, test_labels = _pair(test, "the test set")
     for name, (inputs, labels) in zip(names, pairs, strict=True):
         if len(labels) == 0:
             raise DataError(f"client {name} has no data; leave it out or give it samples")
@@ -103,7 +110,7 @@ def federation(
         raise DataError("the test set is empty")
     labels = np.concatenate([pair[1] for pair in pairs])
     highest = int(max(labels.max(), test_labels.max()))
-    count = highest + 1 if classes is None else classes
+    count = highest + 1 if classes is None else int(classes)
     if highest >= count or min(labels.min(), test_labels.min()) < 0:
         raise DataError(f"labels must lie in 0 .. {count - 1} for {count} classes; the data holds {highest}")
     missing = sorted(set(range(count)) - set(labels.tolist()))
@@ -123,11 +130,15 @@ def federation(
     )
 
 
-def _pair(inputs: Any, labels: Any, whose: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Inputs and labels as arrays of the right type, or an error that names whose they are."""
+def _pair(given: Any, whose: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Inputs and labels as arrays of our own and of the right type, or an error that names whose they are."""
     try:
-        x, y = np.asarray(inputs, dtype=np.float32), np.asarray(labels)
-    except (TypeError, ValueError) as error:
+        inputs, labels = given
+    except (TypeError, ValueError):
+        raise DataError(f"{whose}: expected a pair (inputs, labels), not a {type(given).__name__}") from None
+    try:
+        x, y = np.asarray(inputs, dtype=np.float32).copy(order="C"), np.asarray(labels)
+    except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{whose}: inputs are not numbers of one shape ({error})") from error
     if x.ndim < 2:
         raise DataError(f"{whose}: inputs need shape [sample, ...], not {x.shape}")
@@ -135,6 +146,10 @@ def _pair(inputs: Any, labels: Any, whose: str) -> tuple[np.ndarray[Any, Any], n
         raise DataError(f"{whose}: {len(x)} inputs need as many labels, not an array of shape {y.shape}")
     if not np.isfinite(x).all():
         raise DataError(f"{whose}: inputs hold NaN or infinity; clean or impute them first")
+    if x.size and np.abs(x).max() > LARGEST:
+        raise DataError(f"{whose}: inputs reach {np.abs(x).max():.3g}; scale them to numbers of order 1 first")
+    if y.dtype.kind not in "iufb" and len(y):
+        raise DataError(f"{whose}: labels must be whole numbers 0, 1, 2, ..., not {y.dtype}; number the classes first")
     if len(y) and not np.array_equal(y, y.astype(np.int64)):
-        raise DataError(f"{whose}: labels must be whole numbers")
-    return np.ascontiguousarray(x), y.astype(np.int64)
+        raise DataError(f"{whose}: labels must be whole numbers 0, 1, 2, ...")
+    return x, y.astype(np.int64)

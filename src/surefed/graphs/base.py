@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Protocol
 
 import networkx as nx
@@ -19,7 +20,11 @@ class Graph(Protocol):
         """How many nodes there are."""
 
     def edges(self, round: int) -> Tensor:
-        """Bool [receiver, sender], True on the diagonal."""
+        """bool [receiver, sender], True on the diagonal."""
+
+    def fingerprint(self) -> str:
+        """A digest of who hears whom in every round."""
+        ...
 
 
 class Fixed:
@@ -36,8 +41,12 @@ class Fixed:
         return len(self._edges)
 
     def edges(self, round: int) -> Tensor:
-        """Bool [receiver, sender]"""
+        """bool [receiver, sender]"""
         return self._edges
+
+    def fingerprint(self) -> str:
+        """A digest of who hears whom."""
+        return hashlib.blake2b(self._edges.cpu().numpy().tobytes(), digest_size=16).hexdigest()
 
 
 def from_networkx(graph: Any) -> Fixed:

@@ -17,6 +17,9 @@ BLOCK = 1 << 20
 """Weights in a block on a CPU. A few clients at a time, each block doing all its batches while it is in the cache,
 measured faster than the whole stack or single clients (docs/decisions.md); on a GPU the whole stack is one block."""
 
+STEEPEST = 1e15
+"""The largest slope a learner is shown."""
+
 
 @dataclass(slots=True)
 class Rows:
@@ -95,7 +98,8 @@ def draw_batches(order: Stream, sizes: Tensor, round: int, batches: int, batch_s
 def gradient(network: Network, weights: Tensor, inputs: Tensor, labels: Tensor) -> Tensor:
     """Gradient of every row's mean cross-entropy with respect to its own weights. [row, weight]
 
-    A row whose gradient is not a number, as when a neighbour sent weights of 1e20, gets 0: it takes no step.
+    A row whose gradient is not a number, as when a neighbour sent weights of 1e20, counts as 0; a huge one is cut to
+    STEEPEST, whose square is still a number.
     """
     leaves = [part.detach().requires_grad_() for part in network.split(weights)]
     with torch.enable_grad():
@@ -103,4 +107,6 @@ def gradient(network: Network, weights: Tensor, inputs: Tensor, labels: Tensor) 
         loss = F.cross_entropy(scores.flatten(0, 1), labels.flatten(), reduction="sum") / labels.shape[1]
     slopes = torch.cat([part.flatten(1) for part in torch.autograd.grad(loss, leaves)], dim=1)
     finite = torch.isfinite(slopes.sum(1, keepdim=True))
-    return slopes if bool(finite.all()) else torch.where(finite, slopes, 0.0)
+    if not bool(finite.all()):
+        slopes = torch.where(finite, slopes, 0.0)
+    return slopes.clamp_(-STEEPEST, STEEPEST)

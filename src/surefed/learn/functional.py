@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import math
 
 import torch
@@ -35,17 +37,38 @@ class Network:
         parameters = dict(module.named_parameters())
         if not parameters:
             raise DataError("the model has no parameters, so there is nothing to learn or to share")
+        lazy = [name for name, value in parameters.items() if isinstance(value, nn.UninitializedParameter)]
+        if lazy:
+            raise DataError(f"the model does not know its shapes yet ({lazy[0]}); run one batch through it first")
+        frozen = [name for name, value in parameters.items() if not value.requires_grad]
+        if frozen:
+            raise DataError(
+                f"the model has frozen weights ({frozen[0]}), but a belief covers every weight; keep them out of its "
+                "parameters, for example by transforming the data with them first"
+            )
         self.module = module
         self.names = tuple(parameters)
         self.shapes = tuple(tuple(value.shape) for value in parameters.values())
         self.sizes = tuple(math.prod(shape) for shape in self.shapes)
         self.weights = sum(self.sizes)
         self._plan = stacked(module)
+        self._initial = torch.cat([value.detach().float().reshape(-1) for value in parameters.values()])
 
     def initial(self) -> Tensor:
-        """The weights the module holds now, flat. float32 [weight]"""
-        with torch.no_grad():
-            return torch.cat([value.detach().float().reshape(-1) for value in self.module.parameters()])
+        """The weights the module held when it was given, flat. float32 [weight]"""
+        return self._initial.clone()
+
+    def fingerprint(self) -> str:
+        """A digest of what the module computes: its layers, the code of those that are not torch's, its weights."""
+        digest = hashlib.blake2b(repr(self.module).encode(), digest_size=16)
+        for name, layer in self.module.named_modules():
+            kind = type(layer)
+            digest.update(f"{name}:{kind.__module__}.{kind.__qualname__}".encode())
+            if not kind.__module__.startswith("torch."):
+                digest.update(_source(kind))
+        digest.update(repr((self.names, self.shapes)).encode())
+        digest.update(self._initial.cpu().numpy().tobytes())
+        return digest.hexdigest()
 
     def layer_of(self, weight: int) -> str:
         """The name of the parameter that a flat index falls into."""
@@ -84,14 +107,27 @@ class Network:
         sample = inputs[:2].expand(2, *inputs[:2].shape)
         try:
             with torch.no_grad():
-                flat = self.initial().to(inputs.device).expand(2, -1)
-                outputs = self.apply([part.contiguous() for part in self.split(flat.contiguous())], sample)
-        except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            raise DataError(
-                f"the model cannot take inputs of shape {tuple(inputs.shape[1:])}: {str(error).splitlines()[0]}"
-            ) from error
+                flat = self.initial().to(inputs.device).repeat(2, 1)
+                outputs: object = self.apply(self.split(flat), sample)
+        except Exception as error:  # somebody's own code may fail in any way
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise DataError(f"the model cannot take inputs of shape {tuple(inputs.shape[1:])}: {reason}") from error
+        if not isinstance(outputs, Tensor):
+            raise DataError(f"the model returns a {type(outputs).__name__}; it must return one tensor of scores")
         if outputs.shape != (2, sample.shape[1], classes):
             raise DataError(
                 f"the model returns shape {tuple(outputs.shape[2:])} for one sample, but the data has {classes} "
                 f"classes: it must return {classes} scores"
             )
+
+
+def _source(kind: type) -> bytes:
+    """The code of a class's own functions, where it can be had."""
+    pieces = []
+    for name, value in sorted(vars(kind).items()):
+        if inspect.isfunction(value):
+            try:
+                pieces.append(inspect.getsource(value))
+            except OSError:  # typed into an interpreter
+                pieces.append(f"{name}: {value.__code__.co_code!r} {value.__code__.co_names!r}")
+    return "\n".join(pieces).encode()

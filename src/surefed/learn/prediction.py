@@ -56,7 +56,12 @@ def accuracy(probabilities: Tensor, labels: Tensor) -> Tensor:
     return right.float().mean(-1)
 
 
-def log_loss(probabilities: Tensor, labels: Tensor) -> Tensor:
-    """Mean of -log p(label), each sample counted as at most 100. [row]"""
+def losses(probabilities: Tensor, labels: Tensor) -> Tensor:
+    """-log p(label) of every sample, counted as at most 100. [row, sample]"""
     chosen = probabilities.gather(-1, labels.expand(probabilities.shape[:-1]).unsqueeze(-1)).squeeze(-1)
-    return (-chosen.nan_to_num(0.0).log()).clamp_max(100.0).mean(-1)
+    return (-chosen.nan_to_num(0.0).log()).clamp_max(100.0)
+
+
+def log_loss(probabilities: Tensor, labels: Tensor) -> Tensor:
+    """Mean of -log p(label). [row]"""
+    return losses(probabilities, labels).mean(-1)

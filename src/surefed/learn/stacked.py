@@ -58,8 +58,11 @@ def _layers(module: nn.Module) -> Iterator[tuple[list[nn.Parameter], Layer]]:
 
 
 def _alone(module: nn.Module) -> Layer:
+    writes = getattr(module, "inplace", False)
+
     def layer(values: Tensor, _: list[Tensor]) -> Tensor:
-        out: Tensor = module(values.flatten(0, 1))
+        merged = values.flatten(0, 1)
+        out: Tensor = module(merged.clone() if writes else merged)
         return out.view(*values.shape[:2], *out.shape[1:])
 
     return layer

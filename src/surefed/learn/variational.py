@@ -19,12 +19,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from surefed.core import STD_MIN, Belief, Stream, rho_of
+from surefed.core import RHO_MAX, RHO_MIN, Belief, Stream
 from surefed.learn.base import Lesson, Rows, blocks, gradient
 from surefed.learn.functional import Network
-
-RHO_MIN = float(rho_of(torch.tensor(STD_MIN, dtype=torch.float64)))
-RHO_MAX = 10.0
 
 Prior = Literal["streaming", "fixed"]
 KLWeights = Literal["uniform", "blundell"]
@@ -82,15 +79,15 @@ class Variational:
         batches, noise = lesson.batches[part], lesson.noise[part]
         count, size = batches.shape[1:]
         # the batches of a round of the streaming prior, or of a pass over the data of the fixed one, pay the KL once
-        owed = torch.ones_like(block.mean[:, :1]) / (size if self.prior == "streaming" else lesson.sizes[part, None])
+        owed = torch.ones_like(block.mean[:, :1]) / (
+            size if self.prior == "streaming" else lesson.sizes[part, None] / count
+        )
         for turn, share in enumerate(kl_shares(count, self.kl_weights)):
             seen = batches[:, turn]  # [row, sample]
             inputs, labels = lesson.inputs[seen], lesson.labels[seen]
             std = block.rho.exp().log1p_()  # softplus, rho being at most RHO_MAX
             slope_mean, slope_std = self._slopes(block.mean, std, inputs, labels, noise, lesson.round, turn)
-            if self.prior == "fixed":
-                self._pull(slope_mean, slope_std, block.mean, std, prior, self.kl_scale * owed)
-            elif turn > 0:  # in the first batch the belief is its own prior, and the pull is 0
+            if turn > 0 or self.prior == "fixed":  # in the first batch a belief is its own prior, and the pull is 0
                 self._pull(slope_mean, slope_std, block.mean, std, prior, self.kl_scale * share * owed)
             slope_std *= block.rho.sigmoid()
             block.steps += 1

@@ -1,6 +1,6 @@
 """What a run leaves behind, and reading it again."""
 
-from surefed.records.atomic import replace_file, storage, write_text
+from surefed.records.atomic import alone, replace_file, storage, write_text
 from surefed.records.folder import CHECKPOINT, Record, Recorder, read
 
-__all__ = ["CHECKPOINT", "Record", "Recorder", "read", "replace_file", "storage", "write_text"]
+__all__ = ["CHECKPOINT", "Record", "Recorder", "alone", "read", "replace_file", "storage", "write_text"]

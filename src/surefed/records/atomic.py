@@ -6,8 +6,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
-from surefed.core import StorageError
+from surefed.core import RecordError, StorageError
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:
+    fcntl = None
 
 
 @contextmanager
@@ -17,8 +24,8 @@ def storage(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"cannot write {path}: {error.strerror or error}. What was saved before is intact: free some space or "
-            "fix the permissions and try again; a run goes on with --resume"
+            f"cannot write {path}: {error.strerror or error}. Nothing that was saved is lost: make room or fix the "
+            "path or its permissions; a run that was begun goes on with --resume"
         ) from error
 
 
@@ -57,5 +64,25 @@ def _flush(path: Path, flags: int) -> None:
     handle = os.open(path, flags)
     try:
         os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder: a second process that asks for it meanwhile gets an error. The lock ends with the process."""
+    with storage(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:  # not on this operating system
+        yield
+        return
+    with storage(folder):
+        handle = os.open(folder / ".run.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RecordError(f"another process is running in {folder}; wait for it, or choose another --out") from None
+        yield
     finally:
         os.close(handle)

@@ -24,7 +24,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from surefed.core import RecordError
-from surefed.records.atomic import append_line, replace_file, write_text
+from surefed.records.atomic import append_line, replace_file, storage, write_text
 
 EXPERIMENT, RUN, ROUNDS, TIMING, RESULT = (
     "experiment.toml", "run.json", "rounds.jsonl", "timing.jsonl", "result.json",
@@ -57,7 +57,7 @@ class Record:
 
     def trust_rounds(self) -> list[int]:
         """The rounds of which there is a snapshot of trust."""
-        return sorted(int(file.stem) for file in (self.path / "trust").glob("*.npz"))
+        return sorted(int(file.stem) for file in (self.path / "trust").glob("*.npz") if file.stem.isdecimal())
 
     def trust(self, round: int) -> dict[str, np.ndarray[Any, Any]]:
         """The snapshot of one round: trusted [receiver, sender], accuracy [client] and more."""
@@ -92,9 +92,12 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     lines = []
     for text in path.read_bytes().split(b"\n"):
         try:
-            lines.append(json.loads(text))
+            line = json.loads(text)
         except ValueError:
             break
+        if not isinstance(line, dict) or "round" not in line:
+            raise RecordError(f"{path} is damaged: a line is no round")
+        lines.append(line)
     return lines
 
 
@@ -103,6 +106,16 @@ class Recorder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @property
+    def begun(self) -> bool:
+        """Whether the folder is that of a run already."""
+        with storage(self.path):
+            return (self.path / RUN).exists()
+
+    def experiment(self) -> str:
+        """The experiment file as it stands in the folder."""
+        return (self.path / EXPERIMENT).read_text(errors="replace")
 
     @property
     def checkpoint(self) -> Path:
@@ -119,9 +132,10 @@ class Recorder:
         for name in (ROUNDS, TIMING):
             kept = [line for line in _lines(self.path / name) if line["round"] <= round]
             write_text(self.path / name, "".join(_line(line) + "\n" for line in kept))
-        for file in (self.path / "trust").glob("*.npz"):
-            if int(file.stem) > round:
-                file.unlink()
+        for later in read(self.path).trust_rounds():
+            if later > round:
+                (self.path / "trust" / f"{later:06d}.npz").unlink()
+        (self.path / RESULT).unlink(missing_ok=True)
 
     def round(self, metrics: Mapping[str, Any], timing: Mapping[str, Any]) -> None:
         """Add an evaluated round."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surefed.core import RecordError
+from surefed.core import ConfigError, RecordError
 from surefed.records import Record, read, replace_file
 
 if TYPE_CHECKING:
@@ -31,11 +31,12 @@ def plot(runs: Sequence[Record | Path | str] | Record | Path | str, path: Path |
     first run that keeps snapshots of trust: the share of honest and of malicious neighbours trusted over the rounds,
     and who trusts whom at the end.
     """
-    import matplotlib
+    from matplotlib.figure import Figure  # here, because it takes a second to import
 
-    matplotlib.use("Agg", force=False)
-    from matplotlib.figure import Figure
-
+    path = Path(path)
+    kind = path.suffix.lstrip(".").lower()
+    if kind not in ("png", "svg", "pdf"):
+        raise ConfigError(f"figures are .png, .svg or .pdf files, and {path.name!r} is not")
     given = [runs] if isinstance(runs, (Record, Path, str)) else list(runs)
     records = [run if isinstance(run, Record) else read(run) for run in given]
     if not records or not all(record.rounds for record in records):
@@ -47,8 +48,6 @@ def plot(runs: Sequence[Record | Path | str] | Record | Path | str, path: Path |
     if judge is not None:
         _trust_over_rounds(axes[1], judge)
         _who_trusts_whom(axes[2], judge)
-    path = Path(path)
-    kind = path.suffix.lstrip(".") or "png"
     replace_file(path, lambda fresh: figure.savefig(fresh, dpi=130, format=kind))
     return path
 
@@ -98,7 +97,7 @@ def _trust_over_rounds(axes: Axes, record: Record) -> None:
         ]
         if seen:
             axes.plot(*zip(*seen, strict=True), color=colour, linestyle=style, linewidth=2, label=f"{group} neighbours")
-            axes.legend(fontsize=9, loc="center right")
+            axes.legend(fontsize=9, loc="best")
     axes.set_title(f"Whom honest clients trust\n({title(record)})", fontsize=11)
     axes.set_xlabel("round")
     axes.set_ylabel("share of neighbours trusted in %")

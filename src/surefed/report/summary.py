@@ -37,7 +37,7 @@ def summary(record: Record) -> dict[str, Any]:
         "worst": accuracy.get("worst"),
         "trusts_honest": trusted.get("honest"),
         "trusts_malicious": trusted.get("malicious"),
-        "seconds": record.result["seconds"] if record.result else None,
+        "seconds": sum(line["rounds"] + line["evaluate"] for line in record.timing),
         "folder": str(record.path),
     }
 

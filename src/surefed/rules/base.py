@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
-from surefed.core import Belief
+from surefed.core import RHO_MAX, RHO_MIN, Belief
 
 S = TypeVar("S", bound=tuple[Any, ...])
 
-Need = Literal["local", "previous", "malicious"]
+Need = Literal["local", "previous", "malicious", "halves", "loss"]
 """What a rule may ask for beyond the social belief; a caller provides only what is asked for."""
 
 
@@ -30,6 +30,10 @@ class Receivers:
     local_learns: whether the local belief still trains. bool [receiver]
     previous: the social belief before this round's learning; None unless needed. [receiver, weight]
     malicious: how many of the senders heard are malicious, for rules that must be told; None unless needed. [receiver]
+    halves: two beliefs that each learn from a half of the receiver's own data; None unless needed. [receiver, weight]
+    loss: (models [model, weight], samples) -> the mean loss of each model on so many of each receiver's own training
+        samples [receiver, model]; None unless needed.
+    layers: how many weights each parameter of the network has, in order.
     round, rounds: which round it is, counted from 0, and how many there will be.
     detail: whether somebody wants to know more than who is trusted.
     """
@@ -41,6 +45,9 @@ class Receivers:
     local_learns: Tensor | None = None
     previous: Belief | None = None
     malicious: Tensor | None = None
+    halves: tuple[Belief, Belief] | None = None
+    loss: Callable[[Tensor, int], Tensor] | None = None
+    layers: tuple[int, ...] = ()
     detail: bool = False
 
 
@@ -91,7 +98,8 @@ class Rule(Generic[S]):
         """Judge what was sent.
 
         A sender with a NaN or an infinity is not heard by anybody: its row is blanked and its edges are cut before
-        the rule sees them, so no rule can trust it or be moved by it.
+        the rule sees them, so no rule can trust it or be moved by it. What comes out is held within the range of
+        stds that can be learned from, whatever was claimed.
 
         Args:
             sent: [sender, weight].
@@ -107,7 +115,9 @@ class Rule(Generic[S]):
             keep = finite[:, None]
             sent = Belief(torch.where(keep, sent.mean, 0.0), torch.where(keep, sent.rho, 0.0))
             edges = edges & finite
-        return self.judge(at, sent, edges, state)
+        outcome = self.judge(at, sent, edges, state)
+        social = Belief(outcome.social.mean, outcome.social.rho.clamp(RHO_MIN, RHO_MAX))
+        return replace(outcome, social=social)
 
 
 def stateless(receivers: int, senders: int) -> Nothing:

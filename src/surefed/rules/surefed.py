@@ -35,6 +35,8 @@ def surefed(
         raise ValueError(f"kappa must not be negative, and {kappa} is")
     if not 0 < agreement <= 1:
         raise ValueError(f"agreement must lie in (0, 1], not {agreement}")
+    if introspection == "first_rounds" and introspection_rounds < 1:
+        raise ValueError('introspection = "first_rounds" needs introspection_rounds, how many they are')
 
     def judge(at: Receivers, sent: Belief, edges: torch.Tensor, state: Nothing) -> Outcome[Nothing]:
         assert at.local is not None

@@ -22,6 +22,7 @@ def save(path: Path, setup: Setup, world: World) -> None:
     """Write everything the next round needs."""
     tensors: dict[str, Tensor] = {"mean": world.rows.mean, "rho": world.rows.rho, "steps": world.rows.steps}
     tensors |= {f"moments.{at}": moment for at, moment in enumerate(world.rows.moments)}
+    tensors["trusted"] = world.trusted
     tensors |= {f"watch.{name}": value for name, value in world.watch._asdict().items()}
     tensors |= {f"rule.{name}": value for name, value in world.state._asdict().items()}
     # one entry, because safetensors writes several in an order of its own: equal worlds, equal bytes
@@ -52,9 +53,9 @@ def load(path: Path, setup: Setup) -> World:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
     except (SafetensorError, OSError, ValueError) as error:
         raise RecordError(
-            f"{path} is damaged or cut short ({error}); delete it to compute the run again from the beginning"
+            f"{path} is damaged or cut short ({error}); delete it, and --resume computes the run from the beginning"
         ) from error
-    expected = {"mean", "rho", "steps"} | {f"moments.{at}" for at in range(len(world.rows.moments))}
+    expected = {"mean", "rho", "steps", "trusted"} | {f"moments.{at}" for at in range(len(world.rows.moments))}
     expected |= {f"watch.{name}" for name in Watch._fields} | {f"rule.{name}" for name in world.state._fields}
     if expected != set(tensors) or tensors["mean"].shape != world.rows.mean.shape:
         raise RecordError(f"{path} does not hold what this version needs; delete it to compute the run again")
@@ -62,4 +63,4 @@ def load(path: Path, setup: Setup) -> World:
     rows = Rows(tensors["mean"], tensors["rho"], moments, tensors["steps"])
     state = type(world.state)(**{name: tensors[f"rule.{name}"] for name in world.state._fields})
     watch = Watch(**{name: tensors[f"watch.{name}"] for name in Watch._fields})
-    return World(int(about["round"]), rows, state, watch)
+    return World(int(about["round"]), rows, state, watch, tensors["trusted"])

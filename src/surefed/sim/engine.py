@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from surefed.attacks import Scene
+from surefed.attacks import Scene, Sent
 from surefed.core import Belief
-from surefed.learn import Lesson, Rows, Watch, draw_batches, early_stop
+from surefed.learn import Lesson, Rows, Watch, accuracy, draw_batches, early_stop, losses, predict
 from surefed.rules import Inspection, Receivers
-from surefed.sim.setup import Setup
+from surefed.sim.setup import Group, Setup
 
 
 @dataclass(slots=True)
@@ -20,15 +20,17 @@ class World:
     """All that changes from round to round.
 
     round: how many rounds are complete.
-    rows: everybody's social beliefs, then, if the rule needs them, everybody's local ones.
+    rows: everybody's beliefs, one group after the other.
     state: what the rule remembers.
     watch: what early stopping remembers.
+    trusted: who trusted whom in the round before. bool [receiver, sender]
     """
 
     round: int
     rows: Rows
     state: Any
     watch: Watch
+    trusted: Tensor
 
 
 def begin(setup: Setup) -> World:
@@ -36,9 +38,18 @@ def begin(setup: Setup) -> World:
     mean = setup.network.initial().to(setup.device)
     if setup.experiment.learn.init == "zeros":
         mean = torch.zeros_like(mean)
-    rows = setup.learner.init(mean, setup.clients * (2 if setup.has_local else 1))
+    rows = setup.learner.init(mean, setup.clients * len(setup.groups))
     state = setup.rule.init(setup.clients, setup.clients)
-    return World(0, rows, state, early_stop.start(setup.clients, setup.device))
+    nobody = torch.zeros(setup.clients, setup.clients, dtype=torch.bool, device=setup.device)
+    return World(0, rows, state, early_stop.start(setup.clients, setup.device), nobody)
+
+
+def belief(setup: Setup, world: World, group: Group) -> Belief | None:
+    """Everybody's belief of one group, if it is trained; a view that changes with the world. [client, weight]"""
+    if group not in setup.groups:
+        return None
+    first = setup.groups.index(group) * setup.clients
+    return world.rows.belief(slice(first, first + setup.clients))
 
 
 def social(setup: Setup, world: World) -> Belief:
@@ -48,67 +59,158 @@ def social(setup: Setup, world: World) -> Belief:
 
 def local(setup: Setup, world: World) -> Belief | None:
     """Everybody's local belief, if there is one; a view. [client, weight]"""
-    return world.rows.belief(slice(setup.clients, None)) if setup.has_local else None
+    return belief(setup, world, "local")
 
 
 def play_round(setup: Setup, world: World, *, detail: bool = False) -> Inspection:
     """Everybody learns, the malicious lie, everybody judges what the neighbours sent. The world moves on by a round."""
     edges = setup.graph.edges(world.round).to(setup.device)  # [receiver, sender]
-    remembers = setup.attack.tamper is not None or "previous" in setup.rule.needs
-    previous = social(setup, world).clone() if remembers else social(setup, world)
+    lying = setup.attack.tamper is not None and setup.attacking(world.round)
+    before = social(setup, world)
+    previous = before.clone() if lying or "previous" in setup.rule.needs else before
     learn(setup, world)
     learned = social(setup, world)
-    sent = setup.attack.send(Scene(learned, previous, setup.malicious, edges, world.round), setup.lies)
-    at = Receivers(
-        social=learned,
-        round=world.round,
-        rounds=setup.experiment.rounds,
-        local=local(setup, world),
-        local_learns=world.watch.learning,
-        previous=previous if remembers else None,
-        malicious=(edges & setup.malicious).sum(1) if "malicious" in setup.rule.needs else None,
-        detail=detail,
-    )
-    outcome = setup.rule.step(at, sent, edges, world.state)
+    sent = lie(setup, world, previous, edges)
+    outcome = setup.rule.step(receivers(setup, world, previous, edges, detail), sent.belief, sent.edges, world.state)
+    inspection = by_client(outcome.inspection, sent, setup.clients)
     learned.mean.copy_(outcome.social.mean)
     learned.rho.copy_(outcome.social.rho)
-    world.state = outcome.state
+    # a copy of its own, because a rule may have kept a view of the rows, which the next round writes over
+    world.state = type(outcome.state)(*(value.clone() for value in outcome.state))
+    world.trusted = inspection.trusted
     world.round += 1
-    return outcome.inspection
+    return inspection
 
 
 def learn(setup: Setup, world: World) -> None:
-    """Social and local beliefs take the same minibatches; a local belief whose accuracy fell has stopped."""
-    section, copies = setup.experiment.learn, 2 if setup.has_local else 1
-    batches = draw_batches(setup.order, setup.sizes, world.round, section.batches, section.batch_size)
+    """All beliefs of a client take its minibatches; a local belief whose accuracy fell has stopped."""
+    plan = setup.experiment.learn
+    first_half = (setup.sizes + 1) // 2
+
+    def drawn(order: str, sizes: Tensor, skip: Tensor | int = 0) -> Tensor:
+        batches = draw_batches(setup.streams[order], sizes, world.round, plan.batches, plan.batch_size)
+        return batches + (setup.clean.starts + skip)[:, None, None]
+
+    whole = drawn("order", setup.sizes)
+    shares = {"social": (whole, setup.sizes), "local": (whole, setup.sizes)}
+    if "half_a" in setup.groups:
+        shares["half_a"] = (drawn("order_a", first_half), first_half)
+        shares["half_b"] = (drawn("order_b", setup.sizes - first_half, first_half), setup.sizes - first_half)
+    inputs, labels = setup.seen(world.round)
     lesson = Lesson(
-        inputs=setup.seen[0],
-        labels=setup.seen[1],
-        batches=(batches + setup.clean.starts[:, None, None]).repeat(copies, 1, 1),
-        sizes=setup.sizes.repeat(copies),
-        noise=setup.noise,
+        inputs=inputs,
+        labels=labels,
+        batches=torch.cat([shares[group][0] for group in setup.groups]),
+        sizes=torch.cat([shares[group][1] for group in setup.groups]),
+        noise=setup.streams["noise"],
         round=world.round,
     )
-    if not (setup.has_local and section.early_stop):
+    if "local" not in setup.groups or not plan.early_stop:
         setup.learner.learn(world.rows, lesson)
         return
-    active = torch.cat((torch.ones_like(world.watch.learning), world.watch.learning))
+    on = torch.ones_like(world.watch.learning)
+    active = torch.cat([on if group == "social" else world.watch.learning for group in setup.groups])
     setup.learner.learn(world.rows, lesson, active)
-    world.watch = early_stop.look(world.watch, held_out_accuracy(setup, world), section.early_stop)
+    world.watch = early_stop.look(world.watch, held_out_accuracy(setup, world), plan.early_stop)
+
+
+def lie(setup: Setup, world: World, previous: Belief, edges: Tensor) -> Sent:
+    """What goes out over the network; the attackers know what their threat model lets them know."""
+    learned, mine = social(setup, world), local(setup, world)
+    if setup.attack.tamper is None or not setup.attacking(world.round):
+        return Sent(learned, torch.arange(setup.clients, device=setup.device), edges)
+    bad, sees_all = setup.malicious, setup.experiment.attack.knowledge == "omniscient"
+    crowd = ~bad if sees_all else bad
+    scene = Scene(
+        own=learned[bad],
+        start=previous[bad],
+        seen=learned[crowd],
+        seen_start=previous[crowd],
+        malicious=bad,
+        edges=edges,
+        round=world.round,
+        own_local=None if mine is None else mine[bad],
+        honest_local=mine[~bad] if mine is not None and sees_all else None,
+        trusted=world.trusted if sees_all and world.round > 0 else None,
+    )
+    return setup.attack.send(learned, scene, setup.streams["lies"])
+
+
+def receivers(setup: Setup, world: World, previous: Belief, edges: Tensor, detail: bool) -> Receivers:
+    """Everybody as a judge, with what the rule asked for and no more."""
+    half_a, half_b = belief(setup, world, "half_a"), belief(setup, world, "half_b")
+    needs = setup.rule.needs
+    return Receivers(
+        social=social(setup, world),
+        round=world.round,
+        rounds=setup.experiment.rounds,
+        local=local(setup, world) if "local" in needs else None,
+        local_learns=world.watch.learning,
+        previous=previous if "previous" in needs else None,
+        malicious=(edges & setup.malicious).sum(1) if "malicious" in needs else None,
+        halves=(half_a, half_b) if half_a is not None and half_b is not None else None,
+        loss=(lambda models, count: own_loss(setup, world.round, models, count)) if "loss" in needs else None,
+        layers=setup.network.sizes,
+        detail=detail,
+    )
+
+
+def own_loss(setup: Setup, round: int, models: Tensor, count: int) -> Tensor:
+    """Mean loss of every model on `count` samples of each receiver's own training data, fresh every round.
+
+    models: [model, weight]. Returns [receiver, model].
+    """
+    inputs, labels = setup.seen(round)
+    picked = draw_batches(setup.streams["fresh"], setup.sizes, round, 1, count)[:, 0] + setup.clean.starts[:, None]
+    each = Belief(models, torch.zeros_like(models))
+    probabilities = predict(setup.network, each, inputs[picked.flatten()])  # [model, receiver * count, class]
+    per_sample = losses(probabilities, labels[picked.flatten()])
+    return per_sample.view(len(models), setup.clients, count).mean(-1).T
+
+
+def by_client(inspection: Inspection, sent: Sent, clients: int) -> Inspection:
+    """An inspection of messages as one of senders: what each receiver found in the message it heard of each client."""
+    if len(sent.sender) == clients:
+        return inspection
+    heard = torch.zeros(len(sent.edges), clients, dtype=torch.int64, device=sent.edges.device)
+    receiver, message = sent.edges.nonzero().T
+    heard[receiver, sent.sender[message]] = message
+    silent = torch.ones_like(heard, dtype=torch.bool)
+    silent[receiver, sent.sender[message]] = False
+    found = {
+        field.name: value.gather(1, heard).masked_fill(silent, 0)
+        for field in fields(inspection)
+        if (value := getattr(inspection, field.name)) is not None and value.dim() == 2
+    }
+    return replace(inspection, **found)
+
+
+def learn_alone(setup: Setup, rounds: int) -> Tensor:
+    """Best test accuracy of every client when all learn honestly and alone; looked at every tenth round. [client]"""
+    world = begin(setup)
+    best = torch.zeros(setup.clients, device=setup.device)
+    for done in range(1, rounds + 1):
+        learn(setup, world)
+        world.round += 1
+        if done % 10 == 0 or done == rounds:
+            probabilities = predict(setup.network, social(setup, world), setup.clean.test_inputs)
+            best = torch.maximum(best, accuracy(probabilities, setup.clean.test_labels))
+    return best
 
 
 @torch.no_grad()
 def held_out_accuracy(setup: Setup, world: World) -> Tensor:
     """Accuracy of each local mean on the samples its own client held out of training. [client]"""
-    belief = local(setup, world)
-    assert belief is not None
+    mine = local(setup, world)
+    assert mine is not None
+    inputs, labels = setup.seen(world.round)
     held = setup.clean.sizes - setup.sizes  # [client]
     turn = torch.arange(int(held.max()), device=held.device)
     where = (setup.clean.starts + setup.sizes)[:, None] + torch.minimum(turn, held[:, None] - 1)
     right = torch.empty(where.shape, dtype=torch.bool, device=held.device)
     for part in torch.arange(setup.clients, device=held.device).split(64):
         seen = where[part]
-        scores = setup.network.apply(setup.network.split(belief.mean[part]), setup.seen[0][seen])
-        right[part] = scores.argmax(-1) == setup.seen[1][seen]
+        scores = setup.network.apply(setup.network.split(mine.mean[part]), inputs[seen])
+        right[part] = scores.argmax(-1) == labels[seen]
     counted = turn < held[:, None]
     return (right & counted).sum(1) / held

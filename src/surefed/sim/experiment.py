@@ -9,16 +9,34 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from surefed.core import ConfigError
 from surefed.core.registry import nearest
 
 
+def plain(value: Any) -> Any:
+    """The same value without numpy's types."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(plain(item) for item in value)
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    return value
+
+
 class Section(BaseModel):
     """A table of the experiment file. A key it does not know is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, values: Any) -> Any:
+        """Numbers of numpy become Python's, so that a sweep over an array writes the same file as one over a list."""
+        return plain(values) if isinstance(values, dict) else values
 
 
 class Named(Section):
@@ -37,7 +55,7 @@ class Data(Section):
 
     name: str = "digits"
     """A dataset (`surefed list datasets`)."""
-    clients: int = Field(20, ge=1)
+    clients: int = Field(20, ge=1, strict=True)
     """How many clients take part."""
     partition: str = "iid"
     """How samples are dealt out (`surefed list partitions`)."""
@@ -45,6 +63,8 @@ class Data(Section):
     """Options of the partition, e.g. { alpha = 0.5 } for dirichlet."""
     test_share: float = Field(0.2, gt=0, lt=1)
     """Share of all samples set aside for testing; nobody trains on them."""
+    background: float = 0.0
+    """The input value of an empty pixel, which triggers are painted against: 0 for light on dark, else 1."""
 
 
 class Model(Named):
@@ -58,8 +78,8 @@ class Graph(Named):
     """Who hears whom."""
 
     name: str = "complete"
-    """A graph (`surefed list graphs`) or any function that returns a networkx graph, e.g. `networkx:cycle_graph` with
-    its options, n = 20."""
+    """A graph (`surefed list graphs`) or any function that returns a networkx graph, e.g.
+    `networkx:erdos_renyi_graph`, p = 0.3; its n and seed are the experiment's unless given."""
 
 
 class Learn(Section):
@@ -67,31 +87,31 @@ class Learn(Section):
 
     kind: Literal["auto", "variational", "point"] = "auto"
     """variational: a belief over weights, by Adam. point: one weight vector, by SGD. auto: the rule's usual one."""
-    batches: int = Field(5, ge=1)
+    batches: int = Field(5, ge=1, strict=True)
     """Minibatches a round."""
-    batch_size: int = Field(5, ge=1)
+    batch_size: int = Field(5, ge=1, strict=True)
     """Samples in a minibatch."""
-    learning_rate: float | None = Field(None, gt=0)
+    learning_rate: float | None = Field(None, gt=0, le=10)
     """Default: 0.001 for variational (Adam), 0.01 for point (SGD), the paper's values."""
-    rho: float = Field(-3.0, ge=-13.8, le=10)
+    rho: float = Field(-3.0, ge=-13.8, le=9.9)
     """Initial rho of every weight; the std is softplus(rho), 0.0486 for -3."""
     init: Literal["model", "zeros"] = "model"
     """Initial mean, the same for all clients: the model's own initialisation, or zeros."""
-    samples: int = Field(1, ge=1)
+    samples: int = Field(1, ge=1, strict=True)
     """Weight draws averaged in each step (variational)."""
     prior: Literal["streaming", "fixed"] = "streaming"
     """streaming: the belief at the start of the round (the paper). fixed: N(0, prior_std^2) (variational)."""
-    prior_std: float | None = Field(None, gt=0)
+    prior_std: float | None = Field(None, ge=1e-6, le=1e6)
     """Std of the fixed prior; default: softplus(rho)."""
     kl_weights: Literal["uniform", "blundell"] = "uniform"
     """How the batches of a round share the KL: alike, or halving from each to the next (variational)."""
-    kl_scale: float = Field(1.0, ge=0)
+    kl_scale: float = Field(1.0, ge=0, le=1e6)
     """Multiplies the KL; 1 is the free energy (variational)."""
     momentum: float = Field(0.9, ge=0, lt=1)
     """Momentum of SGD (point)."""
     keep_moments: bool = True
     """Whether the optimiser remembers across rounds."""
-    early_stop: int = Field(0, ge=0)
+    early_stop: int = Field(0, ge=0, strict=True)
     """Stop a local belief after this many rounds in a row below its best held-out accuracy; 0 never stops it."""
     held_out: float = Field(0.1, gt=0, lt=1)
     """Share of a client's own training samples that early stopping looks at; used only with early_stop."""
@@ -110,17 +130,33 @@ class Attack(Named):
     name: str = "none"
     """An attack (`surefed list attacks`); its options may follow."""
     malicious: float = Field(0.4, ge=0, lt=1)
-    """Share of the clients that are malicious, drawn at random; without effect under the attack `none`."""
+    """Share of the clients that are malicious; without effect under the attack `none`."""
+    which: Literal["random", "best", "worst"] = "random"
+    """Which clients: drawn at random, or those that learn best or worst alone (the paper's third ablation)."""
+    probe_rounds: int = Field(200, ge=1)
+    """Rounds everybody learns alone, honestly, to find the best or the worst."""
     clients: tuple[str, ...] | None = None
-    """Names of the malicious clients, instead of a random share."""
+    """Names of the malicious clients, instead of a share."""
+    knowledge: Literal["omniscient", "own_data"] = "omniscient"
+    """What liars know: every honest message before it is sent, or only what they learned honestly themselves."""
+    start: int = Field(0, ge=0)
+    """First round of the attack, counted from 0; before it, malicious clients behave."""
+    stop: int | None = Field(None, ge=0)
+    """Round from which malicious clients behave again."""
+
+    @field_validator("clients", mode="before")
+    @classmethod
+    def _names(cls, clients: Any) -> Any:
+        """Clients of a named dataset are called "0", "1", ...; their numbers will do."""
+        return [str(name) for name in clients] if isinstance(clients, (list, tuple)) else clients
 
 
 class Evaluate(Section):
     """When and how accuracy is measured."""
 
-    every: int = Field(10, ge=1)
+    every: int = Field(10, ge=1, strict=True)
     """Rounds between evaluations; the first and the last round are always evaluated."""
-    draws: int = Field(0, ge=0)
+    draws: int = Field(0, ge=0, strict=True)
     """Also measure the accuracy averaged over this many weight draws; 0 measures that of the mean only."""
     trust: bool = True
     """Keep a snapshot of who trusts whom at each evaluation."""
@@ -131,11 +167,11 @@ class Experiment(Section):
 
     name: str = "experiment"
     """For people; also names the default output folder."""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**63, strict=True)
     """Every random number of the run follows from it."""
-    rounds: int = Field(300, ge=1)
+    rounds: int = Field(1200, ge=1, strict=True)
     """Communication rounds."""
-    checkpoint_every: int = Field(50, ge=1)
+    checkpoint_every: int = Field(50, ge=1, strict=True)
     """Rounds between checkpoints; a killed run goes on from the last one."""
     data: Data = Data()
     model: Model = Model()
@@ -145,20 +181,24 @@ class Experiment(Section):
     attack: Attack = Attack()
     evaluate: Evaluate = Evaluate()
 
+    def __init__(self, **values: Any) -> None:
+        """An experiment from plain values, or one error that names every key at fault."""
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ConfigError("\n".join(explain(problem) for problem in error.errors())) from None
+
     @field_validator("name")
     @classmethod
     def _one_line(cls, name: str) -> str:
-        if not name.strip() or len(name.splitlines()) != 1:
+        if not name.strip() or not name.isprintable():
             raise ValueError("a name is one line of text")
         return name
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Experiment:
-        """An experiment from plain values, or one error that names every key at fault."""
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            raise ConfigError("\n".join(_explain(problem) for problem in error.errors())) from None
+        """An experiment from a table of plain values."""
+        return cls(**values)
 
     @classmethod
     def read(cls, path: Path | str, settings: Iterable[str] = ()) -> Experiment:
@@ -179,8 +219,8 @@ class Experiment(Section):
         return Experiment.of(apply(self.model_dump(exclude_unset=True), settings))
 
     def digest(self) -> str:
-        """A digest of every value that decides the run; the name does not."""
-        values = json.dumps(_canonical(self.model_dump(exclude={"name"})), sort_keys=True)
+        """A digest of every value that decides the result; the name and the pace of checkpoints do not."""
+        values = json.dumps(_canonical(self.model_dump(exclude={"name", "checkpoint_every"})), sort_keys=True)
         return hashlib.blake2b(values.encode(), digest_size=16).hexdigest()
 
 
@@ -220,20 +260,26 @@ def _canonical(value: Any) -> Any:
         return {key: _canonical(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_canonical(item) for item in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _copy(values: dict[str, Any]) -> dict[str, Any]:
     return {key: _copy(value) if isinstance(value, dict) else value for key, value in values.items()}
 
 
-def _explain(problem: Any) -> str:
+def explain(problem: Any) -> str:
     """One line on one key: what is wrong and what would be right."""
-    where = ".".join(str(part) for part in problem["loc"])
+    *tables, key = [str(part) for part in problem["loc"]]
+    where, given = ".".join([*tables, key]), problem["input"]
+    section: Any = Experiment
+    for table in tables:
+        section = getattr(section, "model_fields", {}).get(table)
+        section = section.annotation if section is not None else None
     if problem["type"] == "extra_forbidden":
-        *tables, key = problem["loc"]
-        section: Any = Experiment
-        for table in tables:
-            section = section.model_fields[table].annotation
-        return f"unknown key {where!r}; {nearest(str(key), section.model_fields)}"
-    return f"{where}: {problem['msg'][0].lower()}{problem['msg'][1:]}, not {problem['input']!r}"
+        return f"unknown key {where!r}; {nearest(key, section.model_fields)}"
+    if problem["type"] in ("model_type", "model_attributes_type"):
+        return f"{where} is a table, not {given!r}; did you mean {where}.name = {given!r}?"
+    message = problem["msg"].removeprefix("Value error, ").replace("valid tuple", "list, such as [1, 2]")
+    if where == "attack.malicious":
+        message += " (it is a share of the clients, such as 0.4)"
+    return f"{where}: {message[0].lower()}{message[1:]}, not {given!r}"

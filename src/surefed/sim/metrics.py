@@ -65,7 +65,9 @@ def evaluate(setup: Setup, world: World, inspection: Inspection) -> Evaluation:
 
 def _accuracy_of_draws(setup: Setup, belief: Belief, round: int) -> Tensor:
     draws = setup.experiment.evaluate.draws
-    drawn = predict(setup.network, belief, setup.clean.test_inputs, draws=draws, noise=setup.draws, round=round)
+    drawn = predict(
+        setup.network, belief, setup.clean.test_inputs, draws=draws, noise=setup.streams["draws"], round=round
+    )
     return accuracy(drawn, setup.clean.test_labels)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import platform
 import re
 import signal
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,16 +25,16 @@ from torch import nn
 from surefed.core import Belief, Interrupted, RecordError
 from surefed.data import Federation
 from surefed.graphs import Graph
-from surefed.records import Record, Recorder, read
+from surefed.records import Record, Recorder, alone, read
 from surefed.sim import checkpoint, toml
+from surefed.sim.assemble import assemble
 from surefed.sim.engine import World, begin, play_round, social
 from surefed.sim.experiment import Experiment
 from surefed.sim.metrics import evaluate
-from surefed.sim.setup import Setup, assemble
+from surefed.sim.setup import Setup
 
 Watcher = Callable[[int, dict[str, Any] | None], None]
 """Called after every round with the number of complete rounds and, if it was evaluated, its figures."""
-
 
 SMALL = 1 << 18
 """Weights of all beliefs together up to which a run keeps to one thread."""
@@ -60,13 +62,17 @@ class Run:
         return float(self.record.last["accuracy"]["mean"])
 
     def model(self, client: int | str) -> nn.Module:
-        """The network itself, its weights set to this client's posterior mean (the same module at each call)."""
-        at = self.setup.clean.ids.index(client) if isinstance(client, str) else client
+        """A copy of the network with this client's posterior mean as its weights; a client is its number or its id."""
+        ids = self.setup.clean.ids
+        at = client if isinstance(client, int) else ids.index(client) if client in ids else -1
+        if not 0 <= at < len(ids):
+            raise KeyError(f"there is no client {client!r}; there are {len(ids)}, {ids[0]!r} to {ids[-1]!r}")
+        module = copy.deepcopy(self.setup.network.module)
         parts = self.setup.network.split(self.beliefs.mean[at : at + 1])
         with torch.no_grad():
-            for parameter, part in zip(self.setup.network.module.parameters(), parts, strict=True):
+            for parameter, part in zip(module.parameters(), parts, strict=True):
                 parameter.copy_(part[0])
-        return self.setup.network.module
+        return module
 
 
 def run(
@@ -96,43 +102,78 @@ def run(
     setup = assemble(experiment, data=data, model=model, graph=graph, device=device)
     folder = Path(out) if out is not None else Path("runs") / default_name(setup)
     recorder = Recorder(folder)
-    world, finished = _open(recorder, setup, resume)
-    if not finished:
-        _play(recorder, setup, world, watch or (lambda round, figures: None))
+    _check(recorder, setup)
+    with alone(folder):
+        world, finished = _open(recorder, setup, resume)
+        if not finished:
+            _play(recorder, setup, world, watch or (lambda round, figures: None))
     return Run(read(folder), social(setup, world), setup)
 
 
 def default_name(setup: Setup) -> str:
     """A folder name that people can read and that differs between experiments."""
     given = setup.experiment
-    words = f"{given.name}-{given.rule.name}-{given.attack.name}"
-    return f"{re.sub(r'[^A-Za-z0-9_.]+', '-', words).strip('-.')[:60]}-{setup.identity[:8]}"
+    words = re.sub(r"[^\w.]+", "-", f"{given.name}-{given.rule.name}-{given.attack.name}")
+    return f"{words.strip('-.')[:60]}-{setup.identity[:8]}"
 
 
-def _open(recorder: Recorder, setup: Setup, resume: bool) -> tuple[World, bool]:
-    """Claim the folder: new, resumed or finished. Anything else in it is an error."""
+def _check(recorder: Recorder, setup: Setup) -> None:
+    """Refuse a folder that holds anything but this experiment's run, before a byte is written."""
     folder = recorder.path
     if folder.exists() and not folder.is_dir():
         raise RecordError(f"{folder} is a file; choose another folder with --out")
-    if not (folder / "run.json").exists():
-        if folder.exists() and any(not entry.name.startswith(".") for entry in folder.iterdir()):
-            known = {"experiment.toml"}  # left by a run that was killed while it began
-            if {entry.name for entry in folder.iterdir()} - known:
-                raise RecordError(f"{folder} holds something else than a run; choose another folder with --out")
-        recorder.begin(toml.write(setup.experiment), _about(setup))
-        recorder.rewind(0)
-        return begin(setup), False
+    if not recorder.begun:
+        found = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+        found = {name for name in found if not (name.startswith(".") and name.endswith((".new", ".lock")))}
+        if found == {"experiment.toml"} and recorder.experiment() == toml.write(setup.experiment):
+            found = set()  # left by a run that was killed while it began
+        if found:
+            raise RecordError(
+                f"{folder} holds something else than a run ({sorted(found)[0]}); choose another folder with --out"
+            )
+        return
     record = read(folder)
     if record.run.get("identity") != setup.identity:
         raise RecordError(
-            f"{folder} belongs to another experiment ({record.experiment.get('name', 'unnamed')!r}, rule "
-            f"{record.experiment.get('rule', {}).get('name')!r}) or other data; choose another folder with --out"
+            f"{folder} belongs to another experiment: {_difference(record, setup)}; choose another folder with --out"
         )
-    if record.finished:
-        return checkpoint.load(recorder.checkpoint, setup), True
-    if not resume:
+
+
+def _difference(record: Record, setup: Setup) -> str:
+    """What tells the experiment in a folder from the one that was to be run there."""
+    there, here = _flat(record.experiment), _flat(tomllib.loads(toml.write(setup.experiment)))
+    for name in sorted(there.keys() | here.keys()):
+        if name not in ("name", "checkpoint_every") and there.get(name) != here.get(name):
+            return f"{name} is {there.get(name, 'not set')!r} there and {here.get(name, 'not set')!r} here"
+    return "its data, model or graph differ"
+
+
+def _flat(table: dict[str, Any], before: str = "") -> dict[str, Any]:
+    """Nested tables as one, with dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        flat |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {f"{before}{name}": value}
+    return flat
+
+
+def _open(recorder: Recorder, setup: Setup, resume: bool) -> tuple[World, bool]:
+    """The world to go on from, and whether there is nothing left to do."""
+    folder, path = recorder.path, recorder.checkpoint
+    if not recorder.begun:
+        recorder.begin(toml.write(setup.experiment), _about(setup))
+        recorder.rewind(0)
+        return begin(setup), False
+    finished = read(folder).finished
+    if finished and (path.exists() or not resume):
+        if not path.exists():
+            raise RecordError(
+                f"{folder} is finished, but its beliefs are gone with {path.name}; `surefed show` still reads it, and "
+                "--resume computes it again"
+            )
+        return checkpoint.load(path, setup), True
+    if not finished and not resume:
         raise RecordError(f"{folder} holds this experiment, unfinished; go on with --resume, or choose another --out")
-    world = checkpoint.load(recorder.checkpoint, setup) if recorder.checkpoint.exists() else begin(setup)
+    world = checkpoint.load(path, setup) if path.exists() else begin(setup)
     recorder.rewind(world.round)
     return world, False
 
@@ -140,7 +181,7 @@ def _open(recorder: Recorder, setup: Setup, resume: bool) -> tuple[World, bool]:
 def _play(recorder: Recorder, setup: Setup, world: World, watch: Watcher) -> None:
     """The rounds that are left."""
     plan = setup.experiment
-    started = lap = time.perf_counter()
+    lap = time.perf_counter()
     with _threads(world), _stop_signals() as stopped:
         while world.round < plan.rounds:
             done = world.round + 1
@@ -162,11 +203,12 @@ def _play(recorder: Recorder, setup: Setup, world: World, watch: Watcher) -> Non
             watch(done, figures)
             if stop and done < plan.rounds:
                 raise Interrupted(
-                    f"stopped after round {done} of {plan.rounds}, saved in {recorder.path}; go on with --resume",
+                    f"after round {done} of {plan.rounds}; all of it is saved in {recorder.path}, go on with --resume",
                     exit_code=128 + stop,
                 )
-    rounds = read(recorder.path).rounds
-    recorder.finish({"rounds": world.round, "final": rounds[-1], "seconds": time.perf_counter() - started})
+    record = read(recorder.path)
+    seconds = sum(line["rounds"] + line["evaluate"] for line in record.timing)
+    recorder.finish({"rounds": world.round, "final": record.last, "seconds": seconds})
 
 
 def _about(setup: Setup) -> dict[str, Any]:
@@ -191,8 +233,10 @@ def _about(setup: Setup) -> dict[str, Any]:
 
 @contextmanager
 def _threads(world: World) -> Iterator[None]:
-    """Small work runs on one thread: OpenMP's idle threads spin, and beside any other load that costs several times
-    what the second thread gains (docs/decisions.md).
+    """Small work runs on one thread.
+
+    OpenMP's idle threads spin, and beside any other load that costs several times what the second thread gains
+    (docs/decisions.md).
     """
     before = torch.get_num_threads()
     if world.rows.mean.numel() <= SMALL:

@@ -47,11 +47,11 @@ def value(given: Any) -> str:
     if isinstance(given, bool):
         return "true" if given else "false"
     if isinstance(given, float):
-        return repr(given)  # inf and nan are spelt alike in Python and TOML
+        return float.__repr__(given)  # inf and nan are spelt alike in Python and TOML
     if isinstance(given, int):
         return str(given)
     if isinstance(given, str):
-        return json.dumps(given, ensure_ascii=False)
+        return json.dumps(given, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(given, (list, tuple)):
         return f"[{', '.join(value(item) for item in given)}]"
     if isinstance(given, dict):

@@ -1,0 +1,312 @@
+"""From an experiment to the things it names, checked against each other before any work is done."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from dataclasses import replace
+from typing import Any
+
+import networkx as nx
+import torch
+from torch import Tensor, nn
+
+from surefed.attacks import ATTACKS, Attack
+from surefed.core import ConfigError, DataError, Stream, generator
+from surefed.core.registry import build, find, options
+from surefed.core.streams import key
+from surefed.data import DATASETS, PARTITIONS, Dataset, Federation, cut
+from surefed.graphs import GRAPHS, Graph, from_networkx
+from surefed.learn import Learner, Network, Point, Variational
+from surefed.models import MODELS
+from surefed.rules import RULES, Rule
+from surefed.sim.engine import learn_alone
+from surefed.sim.experiment import Experiment
+from surefed.sim.setup import Group, Setup
+
+GIVEN = "given"
+"""The name of data, a model or a graph that was passed in Python and cannot be found by name."""
+
+
+def assemble(
+    experiment: Experiment,
+    *,
+    data: Federation | None = None,
+    model: nn.Module | None = None,
+    graph: Graph | nx.Graph | None = None,
+    device: torch.device | str = "cpu",
+) -> Setup:
+    """Build what an experiment names; data, model and graph may be given instead of named."""
+    place = _device(device)
+    rule: Rule[Any] = build(
+        find(experiment.rule.name, RULES, "rule"), "rule", experiment.rule.name, experiment.rule.options, gives=Rule
+    )
+    lies = experiment.attack
+    attack = build(find(lies.name, ATTACKS, "attack"), "attack", lies.name, lies.options, gives=Attack)
+    experiment = resolve(experiment, rule, data=data, model=model, graph=graph)
+    clean = _data(experiment, data).to(place)
+    groups = _groups(rule, attack)
+    sizes = _training_sizes(experiment, clean, groups)
+    if experiment.learn.early_stop and "local" in groups:
+        clean = _mixed(clean, experiment.seed)
+    network = Network(_model(experiment, clean, model).to(place))
+    network.check(clean.test_inputs, clean.classes)
+    everybody_honest = Setup(
+        experiment=experiment,
+        clean=clean,
+        poisoned=(clean.inputs, clean.labels),
+        sizes=sizes,
+        groups=("social",),
+        network=network,
+        learner=_learner(experiment, network),
+        rule=rule,
+        attack=attack,
+        graph=_graph(experiment, clean.clients, graph),
+        malicious=torch.zeros(clean.clients, dtype=torch.bool, device=place),
+        streams=_streams(experiment.seed, clean.ids, [], ("social",), place),
+        device=place,
+        identity="",
+    )
+    malicious = _malicious(everybody_honest)
+    liars = [name for name, bad in zip(clean.ids, malicious.tolist(), strict=True) if bad]
+    streams = _streams(experiment.seed, clean.ids, liars, groups, place)
+    owned = (clean.inputs, clean.labels, clean.sizes, malicious.to(place), clean.classes)
+    return replace(
+        everybody_honest,
+        poisoned=attack.corrupt(*owned, streams["poison"], experiment.data.background),
+        groups=groups,
+        malicious=malicious.to(place),
+        streams=streams,
+        identity=_identity(everybody_honest),
+    )
+
+
+def resolve(
+    experiment: Experiment, rule: Rule[Any], *, data: object = None, model: object = None, graph: object = None
+) -> Experiment:
+    """The experiment with every default written out, so that its record does not depend on this version's."""
+    learn = experiment.learn
+    kind = rule.learner if learn.kind == "auto" else learn.kind
+    if kind == "point" and "local" in rule.needs:
+        raise ConfigError(
+            f"the rule {experiment.rule.name!r} judges by the uncertainty of beliefs, which the learner 'point' does "
+            'not have; set learn.kind to "variational"'
+        )
+    rate = learn.learning_rate or (1e-3 if kind == "variational" else 1e-2)
+    changes: dict[str, Any] = {"kind": kind, "learning_rate": rate}
+    if learn.prior == "fixed" and learn.prior_std is None:
+        changes["prior_std"] = float(nn.functional.softplus(torch.tensor(learn.rho, dtype=torch.float64)))
+    sections: dict[str, Any] = {"learn": learn.model_copy(update=changes)}
+    for table, known in (("rule", RULES), ("attack", ATTACKS), ("model", MODELS), ("graph", GRAPHS)):
+        section = getattr(experiment, table)
+        if section.name in known:
+            sections[table] = section.model_copy(update={**_defaults(known[section.name]), **section.options})
+    if experiment.data.partition in PARTITIONS:
+        dealt = {**_defaults(PARTITIONS[experiment.data.partition]), **experiment.data.partition_options}
+        sections["data"] = experiment.data.model_copy(update={"partition_options": dealt})
+    for table, value in (("data", data), ("model", model), ("graph", graph)):
+        if value is not None:
+            section = getattr(experiment, table)
+            kept = {"background": experiment.data.background} if table == "data" else {}
+            if isinstance(value, Federation):
+                kept["clients"] = value.clients
+            sections[table] = type(section)(name=GIVEN, **kept)
+    return experiment.model_copy(update=sections)
+
+
+def _defaults(factory: Any) -> dict[str, Any]:
+    """The default of every option, in the types that a file can hold."""
+    defaults = {name: at.default for name, at in options(factory).items()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
+
+
+def _identity(setup: Setup) -> str:
+    """A digest of all that decides a run: the experiment, every sample, what the network computes, the graph."""
+    parts = (
+        setup.experiment.digest(),
+        setup.clean.fingerprint(),
+        setup.network.fingerprint(),
+        setup.graph.fingerprint(),
+    )
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def _device(device: torch.device | str) -> torch.device:
+    try:
+        chosen = torch.device(device)
+        torch.empty(1, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(f"cannot use the device {str(device)!r}: {str(error).splitlines()[0]}") from error
+    return chosen
+
+
+def _data(experiment: Experiment, given: Federation | None) -> Federation:
+    section = experiment.data
+    if given is not None:
+        if not isinstance(given, Federation):
+            raise DataError(f"data must be what surefed.federation(...) gives, not a {type(given).__name__}")
+        return given
+    if section.name == GIVEN:
+        raise ConfigError("this experiment's data was given in Python: run it with surefed.run(experiment, data=...)")
+    dataset = build(find(section.name, DATASETS, "dataset"), "dataset", section.name, {}, gives=Dataset)
+    return cut(
+        dataset,
+        section.clients,
+        partition=section.partition,
+        options=section.partition_options,
+        test_share=section.test_share,
+        seed=experiment.seed,
+    )
+
+
+def _groups(rule: Rule[Any], attack: Attack) -> tuple[Group, ...]:
+    """Which beliefs have to be trained: only what the rule or the attack looks at."""
+    groups: tuple[Group, ...] = ("social",)
+    if "local" in rule.needs or attack.local:
+        groups += ("local",)
+    if "halves" in rule.needs:
+        groups += ("half_a", "half_b")
+    return groups
+
+
+def _training_sizes(experiment: Experiment, data: Federation, groups: tuple[Group, ...]) -> Tensor:
+    """Samples each client trains on, after holding out what early stopping looks at."""
+    learn = experiment.learn
+    stops = learn.early_stop and "local" in groups
+    held = (data.sizes * learn.held_out).ceil().long() if stops else torch.zeros_like(data.sizes)
+    sizes = data.sizes - held
+    least = learn.batch_size * (2 if "half_a" in groups else 1)
+    short = (sizes < least).nonzero().flatten().tolist()
+    if short:
+        name, has = data.ids[short[0]], int(sizes[short[0]])
+        halves = ", in halves, as rule.kappa = 'auto' needs" if "half_a" in groups else ""
+        raise DataError(
+            f"client {name} has {has} training samples, fewer than a batch of {learn.batch_size}{halves} "
+            f"({len(short)} such clients); lower learn.batch_size, use fewer clients or another partition"
+        )
+    return sizes
+
+
+def _mixed(data: Federation, seed: int) -> Federation:
+    """Every client's samples in a random order, so that the ones held out are like the others."""
+    order = Stream(seed, "held_out", data.ids, data.sizes.device).order(data.sizes)
+    inside = torch.arange(order.shape[1], device=order.device) < data.sizes[:, None]
+    return data.reordered((order + data.starts[:, None])[inside])
+
+
+def _model(experiment: Experiment, data: Federation, given: nn.Module | None) -> nn.Module:
+    """Build the network under a seed of its own, so that it does not depend on what the process drew before."""
+    section = experiment.model
+    if given is not None:
+        if not isinstance(given, nn.Module):
+            raise DataError(f"the model must be a torch.nn.Module, not a {type(given).__name__}")
+        return given
+    if section.name == GIVEN:
+        raise ConfigError("this experiment's model was given in Python: run it with surefed.run(experiment, model=...)")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(key(experiment.seed, "weights") >> 1)
+        factory = find(section.name, MODELS, "model")
+        if isinstance(factory, nn.Module):
+            return factory
+        if section.name in MODELS:
+            return build(factory, "model", section.name, section.options, data.shape, data.classes, gives=nn.Module)
+        return _own_model(factory, section.name, section.options, data)
+
+
+def _own_model(factory: Any, name: str, given: dict[str, Any], data: Federation) -> nn.Module:
+    """Call somebody's own factory with its options, and with `shape` and `classes` if it asks for them."""
+    try:
+        asked = inspect.signature(factory).parameters
+        told = {"shape": data.shape, "classes": data.classes}
+        module = factory(**{name: value for name, value in told.items() if name in asked}, **given)
+    except Exception as error:  # somebody's own code may fail in any way
+        raise ConfigError(f"cannot build the model {name!r}: {error}") from error
+    if not isinstance(module, nn.Module):
+        raise DataError(f"the model {name!r} gave a {type(module).__name__}, not a torch.nn.Module")
+    return module
+
+
+def _graph(experiment: Experiment, clients: int, given: Graph | nx.Graph | None) -> Graph:
+    section = experiment.graph
+    made: Any = given
+    if made is None:
+        if section.name == GIVEN:
+            raise ConfigError("this experiment's graph was given in Python: use surefed.run(experiment, graph=...)")
+        factory = find(section.name, GRAPHS, "graph")
+        if section.name in GRAPHS:
+            made = build(factory, "graph", section.name, section.options, clients, gives=object)
+        else:
+            made = _own_graph(factory, section.name, section.options, experiment.seed, clients)
+    graph: Graph = made if hasattr(made, "fingerprint") else from_networkx(made)
+    if graph.clients != clients:
+        raise DataError(f"the graph has {graph.clients} nodes, but there are {clients} clients; make them equal")
+    return graph
+
+
+def _own_graph(factory: Any, name: str, given: dict[str, Any], seed: int, clients: int) -> Any:
+    """Call any function that returns a graph; `seed` and `n` are the experiment's unless told otherwise."""
+    try:
+        told = {"seed": key(seed, "graph") & 0xFFFFFFFF, "n": clients}
+        asked = inspect.signature(factory).parameters
+        return factory(**{option: value for option, value in told.items() if option in asked} | given)
+    except Exception as error:  # somebody's own code may fail in any way
+        raise ConfigError(f"cannot build the graph {name!r}: {error}") from error
+
+
+def _streams(
+    seed: int, ids: tuple[str, ...], liars: list[str], groups: tuple[Group, ...], device: torch.device
+) -> dict[str, Stream]:
+    """Every random number of a run, by purpose."""
+    purposes = ("order", "order_a", "order_b", "poison", "draws", "fresh")
+    owners: dict[str, list[Any]] = {purpose: list(ids) for purpose in purposes}
+    owners["noise"] = [(name, group) for group in groups for name in ids]
+    owners["lies"] = list(liars)
+    return {purpose: Stream(seed, purpose, whose, device) for purpose, whose in owners.items()}
+
+
+def _malicious(honest: Setup) -> Tensor:
+    """Who is malicious: the same clients whatever the rule, so that rules can be compared. bool [client]"""
+    section, ids = honest.experiment.attack, honest.clean.ids
+    if section.name == "none":
+        return torch.zeros(len(ids), dtype=torch.bool)
+    if section.clients is not None:
+        unknown = sorted(set(section.clients) - set(ids))
+        if unknown:
+            raise ConfigError(
+                f"attack.clients names {unknown[0]!r}, which is no client; clients are {ids[0]!r} to {ids[-1]!r}"
+            )
+        if len(set(section.clients)) == len(ids):
+            raise ConfigError("attack.clients names everybody; at least one client must be honest")
+        return torch.tensor([name in section.clients for name in ids])
+    count = min(round(section.malicious * len(ids)), len(ids) - 1)
+    if count == 0 and section.malicious > 0:
+        raise ConfigError(
+            f"a share of {section.malicious} of {len(ids)} clients is nobody; use more clients, or the attack 'none'"
+        )
+    if section.which == "random":
+        # Drawn from sorted names, so that the order in which clients are listed does not matter.
+        order = generator(honest.experiment.seed, "malicious").permutation(len(ids))
+        chosen = [sorted(ids)[at] for at in order[:count]]
+    else:
+        quality = dict(zip(ids, learn_alone(honest, section.probe_rounds).tolist(), strict=True))
+        ranked = sorted(ids, key=lambda name: (-quality[name], name))
+        chosen = ranked[:count] if section.which == "best" else ranked[len(ids) - count :]
+    return torch.tensor([name in chosen for name in ids])
+
+
+def _learner(experiment: Experiment, network: Network) -> Learner:
+    learn = experiment.learn
+    assert learn.learning_rate is not None
+    if learn.kind == "point":
+        return Point(network, learn.learning_rate, learn.momentum, learn.rho, learn.keep_moments)
+    return Variational(
+        network,
+        learning_rate=learn.learning_rate,
+        rho=learn.rho,
+        samples=learn.samples,
+        prior=learn.prior,
+        prior_std=learn.prior_std,
+        kl_weights=learn.kl_weights,
+        kl_scale=learn.kl_scale,
+        keep_moments=learn.keep_moments,
+    )
