@@ -1,7 +1,7 @@
 """SureFED: peer-to-peer federated learning that stays right when most of the network is hostile."""
 
 from surefed.core import Belief, ConfigError, DataError, Interrupted, RecordError, StorageError, SureFEDError
-from surefed.data import Federation, cut, federation
+from surefed.data import Dataset, Federation, cut, federation
 from surefed.records import Record, read
 from surefed.report import plot
 from surefed.sim import Experiment, Run, run
@@ -12,6 +12,7 @@ __all__ = [
     "Belief",
     "ConfigError",
     "DataError",
+    "Dataset",
     "Experiment",
     "Federation",
     "Interrupted",

@@ -43,10 +43,11 @@ def say(text: str) -> None:
 
 
 def figures_line(figures: dict[str, Any], short: bool = False) -> str:
-    """The last evaluation in a few words; trust is given as honest / malicious."""
+    """The last evaluation in a few words: accuracy, and how much of whom is trusted."""
     accuracy, trusted = figures["accuracy"], figures["trusted"]
     if short:
-        return f"{percent(accuracy['mean'])} {percent(trusted['honest'], 0)}/{percent(trusted['malicious'], 0)}"
+        trust = ((group, trusted[group]) for group in ("honest", "malicious") if trusted[group] is not None)
+        return " ".join([percent(accuracy["mean"]), *(f"{group} {percent(share, 0)}" for group, share in trust)])
     words = [f"accuracy {percent(accuracy['mean'])} (worst {percent(accuracy['worst'])})"]
     if trusted["honest"] is not None:
         words.append(f"trusts {percent(trusted['honest'], 0)} of honest")
@@ -64,7 +65,6 @@ def progress(quiet: bool = False) -> Iterator[Callable[[str, int], Watcher]]:
         yield _plain
     else:
         short = err.width < 110
-        head = "accuracy, trusted honest/malicious" if short else ""
         columns = (
             TextColumn("{task.description}"),
             BarColumn(bar_width=8 if short else 18),
@@ -73,8 +73,6 @@ def progress(quiet: bool = False) -> Iterator[Callable[[str, int], Watcher]]:
             *(() if short else (TextColumn("<"), TimeRemainingColumn())),
             TextColumn("{task.fields[figures]}"),
         )
-        if head:
-            err.print(f"{'rounds, time left, ' + head:>78}", style="dim")
         with Progress(*columns, console=err) as bars:
 
             def bar(label: str, rounds: int) -> Watcher:
