@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -39,15 +40,28 @@ def world(seed: int, density: float = 0.7) -> tuple[Receivers, Belief, Tensor]:
         local_learns=torch.ones(CLIENTS, dtype=torch.bool),
         previous=previous,
         malicious=torch.ones(CLIENTS, dtype=torch.int64),
+        honest=torch.arange(CLIENTS) != 1,
+        halves=(near(centre, 0.1), near(centre, 0.1)),
+        loss=distance_from(local),
+        layers=(4, WEIGHTS - 4),
         detail=True,
     )
     return at, social.clone(), edges
 
 
+def distance_from(local: Belief) -> Callable[[Tensor, int], Tensor]:
+    """A loss: how far each model is from what each receiver knows by itself. [receiver, model]"""
+    return lambda models, samples: (local.mean[:, None] - models).square().mean(-1)
+
+
 def some(at: Receivers, rows: Tensor) -> Receivers:
     """The same world seen by some of the receivers."""
+    assert at.local is not None
+    assert at.halves is not None
     fields = ("social", "local", "local_learns", "previous", "malicious")
-    return replace(at, **{name: getattr(at, name)[rows] for name in fields})
+    seen = {name: getattr(at, name)[rows] for name in fields}
+    halves = (at.halves[0][rows], at.halves[1][rows])
+    return replace(at, **seen, halves=halves, loss=distance_from(at.local[rows]))
 
 
 def step(rule: Rule, at: Receivers, sent: Belief, edges: Tensor) -> Outcome:
@@ -64,7 +78,9 @@ def same(one: Outcome, other: Outcome, rows: Tensor | slice = slice(None)) -> No
 def test_permuting_senders_changes_nothing(name: str, seed: int) -> None:
     at, sent, edges = world(seed)
     order = torch.randperm(CLIENTS, generator=torch.Generator().manual_seed(seed))
-    one, other = step(RULES[name](), at, sent, edges), step(RULES[name](), at, sent[order], edges[:, order])
+    assert at.honest is not None
+    moved = replace(at, honest=at.honest[order])
+    one, other = step(RULES[name](), at, sent, edges), step(RULES[name](), moved, sent[order], edges[:, order])
     same(one, other)
     assert torch.equal(one.inspection.trusted[:, order], other.inspection.trusted)
 

@@ -13,7 +13,7 @@ from surefed.core import RHO_MAX, RHO_MIN, Belief
 
 S = TypeVar("S", bound=tuple[Any, ...])
 
-Need = Literal["local", "previous", "malicious", "halves", "loss"]
+Need = Literal["local", "previous", "malicious", "honest", "halves", "loss"]
 """What a rule may ask for beyond the social belief; a caller provides only what is asked for."""
 
 
@@ -30,6 +30,7 @@ class Receivers:
     local_learns: whether the local belief still trains. bool [receiver]
     previous: the social belief before this round's learning; None unless needed. [receiver, weight]
     malicious: how many of the senders heard are malicious, for rules that must be told; None unless needed. [receiver]
+    honest: which senders are honest, which only a control may know; None unless needed. bool [sender]
     halves: two beliefs that each learn from a half of the receiver's own data; None unless needed. [receiver, weight]
     loss: (models [model, weight], samples) -> the mean loss of each model on so many of each receiver's own training
         samples [receiver, model]; None unless needed.
@@ -45,6 +46,7 @@ class Receivers:
     local_learns: Tensor | None = None
     previous: Belief | None = None
     malicious: Tensor | None = None
+    honest: Tensor | None = None
     halves: tuple[Belief, Belief] | None = None
     loss: Callable[[Tensor, int], Tensor] | None = None
     layers: tuple[int, ...] = ()

@@ -71,7 +71,7 @@ def play_round(setup: Setup, world: World, *, detail: bool = False) -> Inspectio
     learn(setup, world)
     learned = social(setup, world)
     sent = lie(setup, world, previous, edges)
-    outcome = setup.rule.step(receivers(setup, world, previous, edges, detail), sent.belief, sent.edges, world.state)
+    outcome = setup.rule.step(receivers(setup, world, previous, sent, detail), sent.belief, sent.edges, world.state)
     inspection = by_client(outcome.inspection, sent, setup.clients)
     learned.mean.copy_(outcome.social.mean)
     learned.rho.copy_(outcome.social.rho)
@@ -136,10 +136,10 @@ def lie(setup: Setup, world: World, previous: Belief, edges: Tensor) -> Sent:
     return setup.attack.send(learned, scene, setup.streams["lies"])
 
 
-def receivers(setup: Setup, world: World, previous: Belief, edges: Tensor, detail: bool) -> Receivers:
+def receivers(setup: Setup, world: World, previous: Belief, sent: Sent, detail: bool) -> Receivers:
     """Everybody as a judge, with what the rule asked for and no more."""
     half_a, half_b = belief(setup, world, "half_a"), belief(setup, world, "half_b")
-    needs = setup.rule.needs
+    needs, lying = setup.rule.needs, setup.malicious[sent.sender]  # [message]
     return Receivers(
         social=social(setup, world),
         round=world.round,
@@ -147,7 +147,8 @@ def receivers(setup: Setup, world: World, previous: Belief, edges: Tensor, detai
         local=local(setup, world) if "local" in needs else None,
         local_learns=world.watch.learning,
         previous=previous if "previous" in needs else None,
-        malicious=(edges & setup.malicious).sum(1) if "malicious" in needs else None,
+        malicious=(sent.edges & lying).sum(1) if "malicious" in needs else None,
+        honest=~lying if "honest" in needs else None,
         halves=(half_a, half_b) if half_a is not None and half_b is not None else None,
         loss=(lambda models, count: own_loss(setup, world.round, models, count)) if "loss" in needs else None,
         layers=setup.network.sizes,
