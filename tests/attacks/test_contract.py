@@ -80,7 +80,7 @@ def test_the_same_stream_gives_the_same_lie(name: str, beliefs: Belief) -> None:
 
 @EVERY_ATTACK
 def test_honest_data_is_untouched(name: str, rng: torch.Generator) -> None:
-    inputs, labels = torch.rand(18, 1, 4, 4, generator=rng), torch.randint(0, 10, (18,), generator=rng)
+    inputs, labels = torch.rand(18, 1, 10, 10, generator=rng), torch.randint(0, 10, (18,), generator=rng)
     sizes = torch.tensor([3] * 6)
     seen, told = ATTACKS[name]().corrupt(inputs, labels, sizes, MALICIOUS, 10, Stream(0, "poison", range(6)))
     honest = (~MALICIOUS).repeat_interleave(sizes)

@@ -195,3 +195,18 @@ def test_python_dash_m(here: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "surefed", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "Exit codes: 0 done" in done.stdout
+
+
+def test_compare_runs_every_cell_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "--rules", "surefed,local_only", "--attacks", "none,trojan", *QUICK]
+    assert call(*words) == 0
+    said = capsys.readouterr()
+    assert said.err.count("round 6/6") == 4
+    assert " b " in said.out
+    assert (here / "runs" / "compare" / "local_only-trojan" / "result.json").exists()
+    assert call(*words, "--format", "json") == 0
+    again = capsys.readouterr()
+    assert [cell["rule"] for cell in json.loads(again.out)] == ["surefed", "surefed", "local_only", "local_only"]
+    assert again.err == ""
+    assert call("compare", "--rules", "surefd") == 2
+    assert "did you mean 'surefed'" in capsys.readouterr().err

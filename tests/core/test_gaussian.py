@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.distributions import Normal, kl_divergence
 
-from surefed.core import Belief, kl, pool, rho_of, sample
+from surefed.core import Belief, kl, pool, pool_within, rho_of, sample
 from surefed.core.gaussian import tiles
 
 STDS = st.floats(1e-6, 10.0)
@@ -104,3 +104,30 @@ def test_a_sender_heard_by_nobody_may_hold_anything() -> None:
 def test_tiles_cover_every_weight_once(weights: int, rows: int) -> None:
     covered = [at for part in tiles(weights, rows, torch.device("cpu")) for at in range(part.start, part.stop)]
     assert covered == list(range(weights))
+
+
+@given(st.lists(st.tuples(MEANS, st.floats(0.01, 1.0)), min_size=1, max_size=6))
+def test_pooling_within_wide_bounds_is_pooling(messages: list[tuple[float, float]]) -> None:
+    sent = belief([[mean] for mean, _ in messages], [[std] for _, std in messages])
+    trust = torch.ones(len(messages), len(messages), dtype=torch.bool)
+    free, bounded = pool(sent, trust, sent), pool_within(sent, trust, sent, floor=1e-4, ceiling=1e4)
+    assert torch.allclose(free.mean, bounded.mean, rtol=1e-4, atol=1e-4)
+    assert torch.allclose(free.std, bounded.std, rtol=1e-4)
+
+
+def test_a_floor_takes_away_a_forged_certainty() -> None:
+    # own std 0.1; the second claims 1e-4, read as 0.05: weights 1 and 4 in units of the own precision
+    sent = belief([[0.0], [1.0]], [[0.1], [1e-4]])
+    pooled = pool_within(sent, torch.tensor([[True, True]]), sent[:1], floor=0.5)
+    assert pooled.mean.item() == pytest.approx(0.8, rel=1e-4)
+    assert pooled.std.item() == pytest.approx(0.1 * (2 / 5) ** 0.5, rel=1e-4)
+    assert pool(sent, torch.tensor([[True, True]]), sent[:1]).mean.item() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_ceiling_takes_away_a_forged_doubt_and_nobody_keeps_its_own() -> None:
+    sent = belief([[0.0], [1.0]], [[0.1], [5.0]])
+    trust = torch.tensor([[True, True], [False, False]])
+    pooled = pool_within(sent, trust, sent, ceiling=2.0)
+    assert pooled.mean[0].item() == pytest.approx(0.25 / 1.25, rel=1e-4)
+    assert pooled.mean[1].item() == 1.0
+    assert torch.equal(pooled.rho[1], sent.rho[1])

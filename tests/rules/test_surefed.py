@@ -113,6 +113,51 @@ def test_when_a_client_looks_into_itself(options: dict[str, object], who: list[b
     assert (outcome.social.mean[:, 0] == 0.0).tolist() == who
 
 
+def test_a_band_that_measures_itself_worked_by_hand() -> None:
+    """Halves that differ by 0.3 and 0.1 at a local std of 0.1: the largest disagreement is 3 stds."""
+    local = Belief(torch.zeros(1, 2), rho_of(torch.full((1, 2), 0.1)))
+    half_a, half_b = (Belief(torch.tensor([mean]), local.rho) for mean in ([0.2, 0.0], [-0.1, 0.1]))
+    sent = Belief(torch.tensor([[0.25, 0.0], [0.0, 0.25], [0.31, 0.0]]), torch.zeros(3, 2))
+    at = Receivers(
+        sent[:1], 0, 1, local=local, local_learns=torch.tensor([True]), halves=(half_a, half_b), layers=(1, 1)
+    )
+    hears = torch.ones(1, 3, dtype=torch.bool)
+    assert step(surefed(kappa="auto", c=1.0), at, sent, hears).inspection.trusted.tolist() == [[True, True, False]]
+    assert step(surefed(kappa="auto", c=0.8), at, sent, hears).inspection.trusted.tolist() == [[False, False, False]]
+    layered = step(surefed(kappa="auto", c=1.0, per_layer=True), at, sent, hears)  # bands of 0.3 and 0.1
+    assert layered.inspection.trusted.tolist() == [[True, False, False]]
+
+
+def test_one_std_for_all_forgets_what_is_uncertain() -> None:
+    """The sender moved a weight nobody is sure about; a band of one width cannot know that."""
+    local = Belief(torch.zeros(1, 2), rho_of(torch.tensor([[1.0, 0.01]])))
+    sent = Belief(torch.tensor([[1.5, 0.0], [0.0, 0.05]]), torch.zeros(2, 2))
+    at = Receivers(sent[:1], 0, 1, local=local, local_learns=torch.tensor([True]))
+    hears = torch.ones(1, 2, dtype=torch.bool)
+    assert step(surefed(kappa=2.0), at, sent, hears).inspection.trusted.tolist() == [[True, False]]
+    assert step(surefed(kappa=2.0, band_std=0.1), at, sent, hears).inspection.trusted.tolist() == [[False, True]]
+
+
+def test_a_floor_under_received_stds_closes_the_hole_of_forged_variances() -> None:
+    local = Belief(torch.zeros(1, 1), rho_of(torch.tensor([[0.1]])))
+    sent = Belief(torch.tensor([[0.0], [0.0], [0.19]]), rho_of(torch.tensor([[0.1], [0.1], [0.0001]])))
+    at = Receivers(sent[:1], 0, 1, local=local, local_learns=torch.tensor([True]))
+    hears = torch.ones(1, 3, dtype=torch.bool)
+    assert step(surefed(kappa=2.0), at, sent, hears).social.mean.item() == pytest.approx(0.19, rel=1e-3)
+    assert step(surefed(kappa=2.0, std_floor=1.0), at, sent, hears).social.mean.item() == pytest.approx(
+        0.19 / 3, rel=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"c": 0.0}, {"band_std": -1.0}, {"std_floor": 2.0}, {"std_ceiling": 0.5}, {"per_layer": True}],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"must|belongs"):
+        surefed(**options)
+
+
 @pytest.mark.parametrize("options", [{"kappa": -1.0}, {"kappa": math.nan}, {"agreement": 0.0}, {"agreement": 1.5}])
 def test_values_out_of_range_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must"):

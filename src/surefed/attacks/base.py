@@ -95,15 +95,28 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
+class Trigger:
+    """A backdoor to be measured: how an input is stamped, and the class that the stamp shall lead to.
+
+    stamp: (inputs [sample, ...], background) -> stamped inputs.
+    """
+
+    stamp: Callable[[Tensor, float], Tensor]
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
 class Attack:
     """Two optional hooks; they are applied to malicious clients only, so honest ones cannot be touched.
 
     poison: changes a malicious client's samples. tamper: changes what the malicious clients send.
+    trigger: the backdoor, for attacks that plant one.
     local: whether tamper looks at local beliefs, which are then trained even under rules that need none.
     """
 
     poison: Poison | None = None
     tamper: Tamper | None = None
+    trigger: Trigger | None = None
     local: bool = False
 
     def send(self, learned: Belief, scene: Scene, rng: Stream) -> Sent:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from surefed.cli import compare
 from surefed.cli.commands import app
 from surefed.cli.console import err
 from surefed.core import Interrupted, SureFEDError
 
-__all__ = ["app", "main"]
+__all__ = ["app", "compare", "main"]
 
 
 def main() -> None:

@@ -163,7 +163,7 @@ def list_command(
         console.out.print(group, style="bold")
         for name, factory in known.items():
             console.say(f"  {name:<12} {claim(factory)}")
-            settable = ", ".join(f"{option} = {toml.value(at.default)}" for option, at in options(factory).items())
+            settable = ", ".join(f"{option} = {_shown(at.default)}" for option, at in options(factory).items())
             if settable:
                 console.say(f"  {'':<12} {settable}")
         if group in YOUR_OWN:
@@ -203,6 +203,11 @@ def init(
     experiment = Experiment.of(TEMPLATE)
     write_text(file, toml.write(resolve(experiment, RULES[experiment.rule.name]()), comments=True))
     console.say(f"wrote {file}; run it with: surefed run {file}")
+
+
+def _shown(default: object) -> str:
+    """A default as one would write it in a file."""
+    return "unset" if default is None else toml.value(default)
 
 
 def _place(folder: Path, resume: bool) -> Path:

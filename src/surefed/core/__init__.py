@@ -2,7 +2,7 @@
 
 from surefed.core.belief import RHO_MAX, RHO_MIN, STD_MAX, STD_MIN, Belief, rho_of, stack
 from surefed.core.errors import ConfigError, DataError, Interrupted, RecordError, StorageError, SureFEDError
-from surefed.core.gaussian import kl, pool, sample
+from surefed.core.gaussian import kl, pool, pool_within, sample
 from surefed.core.streams import Stream, generator
 from surefed.core.trust import Distances, Scope, band, confidence_set, introspect, measure
 
@@ -28,6 +28,7 @@ __all__ = [
     "kl",
     "measure",
     "pool",
+    "pool_within",
     "rho_of",
     "sample",
     "stack",

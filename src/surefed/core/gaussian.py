@@ -65,3 +65,32 @@ def pool(sent: Belief, trust: Tensor, otherwise: Belief) -> Belief:
         mean[:, part] = ((weight @ scaled) / pooled).to(mean.dtype)
         rho[:, part] = rho_of(pooled.rsqrt()).to(rho.dtype)
     return Belief(torch.where(nobody, otherwise.mean, mean), torch.where(nobody, otherwise.rho, rho))
+
+
+def pool_within(
+    sent: Belief, trust: Tensor, otherwise: Belief, *, floor: float = 0.0, ceiling: float | None = None
+) -> Belief:
+    """Pool, each receiver reading every std as at least `floor` and at most `ceiling` times its own.
+
+    A sender's weight in the mean is then at most floor^-2 times that of the receiver's own precision, whatever std it
+    claims. Slower than `pool`, because every receiver reads its own stds.
+
+    Args:
+        sent: [sender, weight], finite wherever it is trusted.
+        trust: bool [receiver, sender].
+        otherwise: [receiver, weight], whose std is the receiver's own; kept by a receiver that trusts nobody.
+    """
+    count = trust.sum(1, keepdim=True)
+    nobody = count == 0
+    mean, rho = torch.empty_like(otherwise.mean), torch.empty_like(otherwise.rho)
+    heard = torch.where(trust.any(0)[:, None], sent.mean, 0.0)
+    for part in tiles(sent.weights, len(sent) * len(otherwise) // 8, sent.mean.device):
+        own, theirs = safe_std(otherwise[:, part]), safe_std(sent[:, part])
+        ratio = (theirs[None] / own[:, None]).clamp(floor, ceiling).float()  # [receiver, sender, tile]
+        precision = ratio.square_().reciprocal_().mul_(trust[:, :, None])  # in units of the receiver's own
+        total = precision.sum(1, dtype=torch.float64).masked_fill_(nobody, 1.0)
+        weighted = torch.einsum("rst,st->rt", precision.double(), heard[:, part].double())
+        mean[:, part] = (weighted / total).to(mean.dtype)
+        std = own * (count.clamp_min(1) / total).sqrt()
+        rho[:, part] = rho_of(std.clamp(STD_MIN, STD_MAX)).to(rho.dtype)
+    return Belief(torch.where(nobody, otherwise.mean, mean), torch.where(nobody, otherwise.rho, rho))

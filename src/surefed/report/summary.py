@@ -35,6 +35,7 @@ def summary(record: Record) -> dict[str, Any]:
         "finished": record.finished,
         "accuracy": accuracy.get("mean"),
         "worst": accuracy.get("worst"),
+        "backdoor": last.get("backdoor", {}).get("mean"),
         "trusts_honest": trusted.get("honest"),
         "trusts_malicious": trusted.get("malicious"),
         "seconds": sum(line["rounds"] + line["evaluate"] for line in record.timing),

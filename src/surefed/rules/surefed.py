@@ -5,18 +5,24 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+from torch import Tensor
 
-from surefed.core import Belief, Scope, band, confidence_set, introspect, measure, pool
-from surefed.rules.base import Inspection, Nothing, Outcome, Receivers, Rule, stateless
+from surefed.core import Belief, Scope, band, confidence_set, introspect, measure, pool, pool_within
+from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, stateless
 
 
 def surefed(
     *,
-    kappa: float = 16.0,
+    kappa: float | Literal["auto"] = 16.0,
+    c: float = 0.8,
+    per_layer: bool = False,
+    band_std: float | None = None,
     agreement: float = 1.0,
     introspection: Literal["always", "while_local_learns", "first_rounds", "never"] = "always",
     introspection_rounds: int = 0,
     overwrite: Scope = "mean",
+    std_floor: float = 0.0,
+    std_ceiling: float | None = None,
 ) -> Rule[Nothing]:
     """Pool the senders that lie inside your own band, then repair your own poisoned weights (the paper's rule).
 
@@ -25,26 +31,44 @@ def surefed(
     leaves the client's own band, the local mean is put back.
 
     Args:
-        kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs.
+        kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs. "auto":
+            the band measures itself, every client and round anew: c times the largest disagreement, in local stds,
+            of two beliefs that each learn from a half of the client's own data. It doubles the cost of learning.
+        c: how much wider than that disagreement (kappa = "auto").
+        per_layer: measure it for each layer by itself (kappa = "auto").
+        band_std: one std for every weight instead of the local belief's, to see what uncertainty adds.
         agreement: share of the weights that must lie inside.
         introspection: when a client looks into itself; `first_rounds` means the first `introspection_rounds`.
         overwrite: what introspection puts back: `mean` (the violating weights' means, the paper's algorithm),
             `mean_and_std` (theirs too), or `whole_belief` (everything, once any weight violates; the paper's text).
+        std_floor, std_ceiling: received stds are read as at least and at most so many times the receiver's own, so
+            that nobody can claim a certainty that owns the pool; 0 and none are the paper.
     """
-    if not kappa >= 0:
-        raise ValueError(f"kappa must not be negative, and {kappa} is")
+    if kappa != "auto" and not kappa >= 0:
+        raise ValueError(f"kappa must not be negative or NaN, and {kappa} is")
     if not 0 < agreement <= 1:
         raise ValueError(f"agreement must lie in (0, 1], not {agreement}")
     if introspection == "first_rounds" and introspection_rounds < 1:
         raise ValueError('introspection = "first_rounds" needs introspection_rounds, how many they are')
+    if not c > 0 or (band_std is not None and not band_std > 0):
+        raise ValueError("c and band_std must be positive")
+    if not 0 <= std_floor <= 1 or (std_ceiling is not None and not std_ceiling >= 1):
+        raise ValueError("std_floor must lie in [0, 1] and std_ceiling must be at least 1: the own std is 1")
+    if per_layer and kappa != "auto":
+        raise ValueError('per_layer belongs to kappa = "auto"')
+    bounded = std_floor > 0 or std_ceiling is not None
 
-    def judge(at: Receivers, sent: Belief, edges: torch.Tensor, state: Nothing) -> Outcome[Nothing]:
+    def judge(at: Receivers, sent: Belief, edges: Tensor, state: Nothing) -> Outcome[Nothing]:
         assert at.local is not None
         assert at.local_learns is not None
-        width = band(at.local, kappa)
-        distances = measure(at.local, width, sent.mean, detail=at.detail or agreement < 1)
+        local = at.local if band_std is None else Belief.constant(at.local.mean, band_std)
+        width = band(local, disagreement(at, local, c, per_layer) if kappa == "auto" else kappa)
+        distances = measure(local, width, sent.mean, detail=at.detail or agreement < 1)
         trusted = confidence_set(distances, edges, sent.weights, agreement)
-        pooled = pool(sent, trusted, otherwise=at.social)
+        if bounded:
+            pooled = pool_within(sent, trusted, at.social, floor=std_floor, ceiling=std_ceiling)
+        else:
+            pooled = pool(sent, trusted, otherwise=at.social)
         looking = {
             "always": torch.ones_like(at.local_learns),
             "while_local_learns": at.local_learns,
@@ -55,4 +79,19 @@ def surefed(
         inspection = Inspection(trusted, distances.outside, distances.worst, distances.sigmas, overwritten)
         return Outcome(repaired, state, inspection)
 
-    return Rule(stateless, judge, needs=frozenset({"local"}))
+    needs: frozenset[Need] = frozenset({"local", "halves"} if kappa == "auto" else {"local"})
+    return Rule(stateless, judge, needs=needs)
+
+
+def disagreement(at: Receivers, local: Belief, c: float, per_layer: bool) -> Tensor:
+    """How far apart, in stds, two honest parties with half of the receiver's data each have come, times c.
+
+    c * max_k |mean_A[k] - mean_B[k]| / std[k], over all weights [receiver, 1] or over each layer's
+    [receiver, weight].
+    """
+    assert at.halves is not None
+    gap = (at.halves[0].mean - at.halves[1].mean).abs() / local.std
+    if not per_layer:
+        return c * gap.amax(1, keepdim=True)
+    parts = gap.split(at.layers or (gap.shape[1],), dim=1)
+    return c * torch.cat([part.amax(1, keepdim=True).expand_as(part) for part in parts], dim=1)

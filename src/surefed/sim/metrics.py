@@ -41,6 +41,8 @@ def evaluate(setup: Setup, world: World, inspection: Inspection) -> Evaluation:
         alone = accuracy(predict(setup.network, mine, setup.clean.test_inputs), labels)
         figures["local_accuracy"] = _summary(alone, setup.malicious)
         figures["local_learning"] = int(world.watch.learning.sum())
+    if setup.attack.trigger is not None:
+        figures["backdoor"] = backdoor(setup, belief, mine)
     edges = setup.graph.edges(world.round - 1).to(setup.device)
     figures["trusted"] = {
         "honest": _share(inspection.trusted, edges, setup.malicious, of=~setup.malicious),
@@ -61,6 +63,24 @@ def evaluate(setup: Setup, world: World, inspection: Inspection) -> Evaluation:
         if value is not None:
             arrays[name] = value
     return Evaluation(figures, {name: value.cpu().numpy() for name, value in arrays.items()})
+
+
+def backdoor(setup: Setup, belief: Belief, mine: Belief | None) -> dict[str, float | None]:
+    """How often honest clients take a stamped test image, not of the target class, for the target class.
+
+    worst is the most fooled honest client. floor is the same for the honest clients' local beliefs, which nobody
+    attacks, where the rule trains them: what remains without a backdoor.
+    """
+    trigger, clean = setup.attack.trigger, setup.clean
+    assert trigger is not None
+    others = clean.test_labels != trigger.target
+    stamped = trigger.stamp(clean.test_inputs[others], setup.experiment.data.background)
+    wanted = torch.full_like(clean.test_labels[others], trigger.target)
+    fooled = accuracy(predict(setup.network, belief, stamped), wanted)[~setup.malicious]
+    floor = None
+    if mine is not None:
+        floor = _mean(accuracy(predict(setup.network, mine, stamped), wanted)[~setup.malicious])
+    return {"mean": _mean(fooled), "worst": round(float(fooled.max()), 6), "floor": floor}
 
 
 def _accuracy_of_draws(setup: Setup, belief: Belief, round: int) -> Tensor:
