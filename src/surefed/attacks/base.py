@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefed.core import Belief, Stream
+from surefed.core import Belief, DataError, Stream
 
 Poison = Callable[[Tensor, Tensor, "Victim", Stream], tuple[Tensor, Tensor]]
 """(inputs [sample, ...], labels [sample], who, rng) of one malicious client -> what it trains on instead."""
@@ -162,5 +162,8 @@ class Attack:
             mine = slice(starts[client], starts[client] + int(sizes[client]))
             only = torch.tensor([client], device=sizes.device)
             who = Victim(classes, rank, background)
-            inputs[mine], labels[mine] = self.poison(inputs[mine], labels[mine], who, rng[only])
+            try:
+                inputs[mine], labels[mine] = self.poison(inputs[mine], labels[mine], who, rng[only])
+            except ValueError as error:
+                raise DataError(f"this attack does not fit this data: {error}") from error
         return inputs, labels

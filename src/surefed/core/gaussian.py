@@ -85,12 +85,11 @@ def pool_within(
     mean, rho = torch.empty_like(otherwise.mean), torch.empty_like(otherwise.rho)
     heard = torch.where(trust.any(0)[:, None], sent.mean, 0.0)
     for part in tiles(sent.weights, len(sent) * len(otherwise) // 8, sent.mean.device):
-        own, theirs = safe_std(otherwise[:, part]), safe_std(sent[:, part])
-        ratio = (theirs[None] / own[:, None]).clamp(floor, ceiling).float()  # [receiver, sender, tile]
-        precision = ratio.square_().reciprocal_().mul_(trust[:, :, None])  # in units of the receiver's own
-        total = precision.sum(1, dtype=torch.float64).masked_fill_(nobody, 1.0)
-        weighted = torch.einsum("rst,st->rt", precision.double(), heard[:, part].double())
-        mean[:, part] = (weighted / total).to(mean.dtype)
-        std = own * (count.clamp_min(1) / total).sqrt()
+        own = safe_std(otherwise[:, part])
+        ratio = safe_std(sent[:, part]).float()[None] * own.reciprocal().float()[:, None]  # [receiver, sender, tile]
+        precision = ratio.clamp_(floor, ceiling).square_().reciprocal_().mul_(trust[:, :, None])  # own is 1
+        total = precision.sum(1).masked_fill_(nobody, 1.0)
+        mean[:, part] = precision.div_(total[:, None]).mul_(heard[None, :, part]).sum(1).to(mean.dtype)
+        std = own * (count.clamp_min(1) / total.double()).sqrt()
         rho[:, part] = rho_of(std.clamp(STD_MIN, STD_MAX)).to(rho.dtype)
     return Belief(torch.where(nobody, otherwise.mean, mean), torch.where(nobody, otherwise.rho, rho))

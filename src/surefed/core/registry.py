@@ -82,8 +82,10 @@ def build(factory: Any, kind: str, name: str, given: Mapping[str, Any], *context
         made: object = checked(*context, **given)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"the {kind} {name!r}: option {where!r}: {first['msg']}, not {first['input']!r}") from error
+        said = f"{first['msg'][0].lower()}{first['msg'][1:]}".replace("valid tuple", "list, such as [1, 2]")
+        raise ConfigError(
+            f"the {kind} {name!r}: option {str(first['loc'][0])!r}: {said}, not {first['input']!r}"
+        ) from error
     except (TypeError, ValueError, RuntimeError) as error:
         raise ConfigError(f"the {kind} {name!r}: {error}") from error
     if not isinstance(made, gives):

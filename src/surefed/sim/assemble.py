@@ -115,8 +115,8 @@ def resolve(
 
 
 def _defaults(factory: Any) -> dict[str, Any]:
-    """The default of every option, in the types that a file can hold."""
-    defaults = {name: at.default for name, at in options(factory).items()}
+    """The default of every option that has one, in the types that a file can hold."""
+    defaults = {name: at.default for name, at in options(factory).items() if at.default is not None}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
 
 

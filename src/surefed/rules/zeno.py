@@ -1,0 +1,58 @@
+"""Zeno between peers: every client tries the models it hears on its own data."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from surefed.core import Belief
+from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, stateless
+
+WORST = 1e300
+"""What a loss that is infinite or not a number counts as."""
+
+
+def zeno(*, samples: int = 20, rho: float = 5e-4, drop: int | None = None) -> Rule[Nothing]:
+    """Drop the models that lower your own loss least, average the rest (Xie, Koyejo and Gupta 2019, peer to peer).
+
+    With p the receiver's belief before this round and f its loss on a few samples of its own, sender j scores
+    f(p) - f(x_j) - rho * mean square of (x_j - p); the lowest are dropped, of equal ones those that come first.
+
+    Args:
+        samples: how many of the receiver's own training samples a model is tried on; the authors' code has 4.
+        rho: price of being far away, on the mean of squares as in the authors' code.
+        drop: how many to drop; as many as there are malicious ones among the heard, if not given.
+    """
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, not {samples}")
+    if not rho >= 0:
+        raise ValueError(f"rho must not be negative, and {rho} is")
+    if drop is not None and drop < 0:
+        raise ValueError(f"drop must not be negative, and {drop} is")
+
+    def judge(at: Receivers, sent: Belief, edges: Tensor, state: Nothing) -> Outcome[Nothing]:
+        assert at.loss is not None
+        assert at.previous is not None
+        before = at.loss(at.previous.mean, samples).diagonal().double()[:, None]  # everybody's loss of its own model
+        before = before.nan_to_num(0.0, 0.0, 0.0)  # the same for all senders, so any finite number will do
+        after = at.loss(sent.mean, samples).double().nan_to_num(WORST, WORST)
+        apart = torch.cdist(at.previous.mean.double(), sent.mean.double(), compute_mode="use_mm_for_euclid_dist")
+        score = before - after - rho * apart.square() / sent.weights
+        order = score.masked_fill(~edges, torch.inf).argsort(dim=1, stable=True)
+        rank = order.argsort(dim=1)
+        if drop is None:
+            assert at.malicious is not None
+            kept = edges & (rank >= at.malicious[:, None])
+        else:
+            kept = edges & (rank >= drop)
+        weight = kept.double()
+        total = weight.sum(1, keepdim=True)
+        alone = total == 0
+        weight = weight / total.clamp_min(1.0)
+        mean = (weight @ sent.mean.double()).to(sent.mean.dtype)
+        spread = (weight @ sent.rho.double()).to(sent.rho.dtype)
+        social = Belief(torch.where(alone, at.social.mean, mean), torch.where(alone, at.social.rho, spread))
+        return Outcome(social, state, Inspection(kept))
+
+    needs: set[Need] = {"loss", "previous"}
+    return Rule(stateless, judge, needs=frozenset(needs | ({"malicious"} if drop is None else set())), learner="point")
