@@ -30,6 +30,7 @@ def scene(beliefs: Belief, knowledge: str = "omniscient", malicious: Tensor = MA
         malicious=malicious,
         edges=EDGES,
         round=3,
+        omniscient=knowledge == "omniscient",
         own_local=local[malicious],
         honest_local=local[~malicious] if knowledge == "omniscient" else None,
         trusted=EDGES if knowledge == "omniscient" else None,

@@ -40,6 +40,7 @@ class Scene:
     honest_local: the honest clients' local beliefs (omniscient, and only if the rule trains them). [honest, weight]
     trusted: who trusted whom in the round before, None in the first and under own_data. bool [receiver, sender]
     malicious: bool [client]. edges: bool [receiver, sender]. round: counted from 0.
+    omniscient: whether `seen` are the honest clients' messages.
     """
 
     own: Belief
@@ -49,6 +50,7 @@ class Scene:
     malicious: Tensor
     edges: Tensor
     round: int
+    omniscient: bool = True
     own_local: Belief | None = None
     honest_local: Belief | None = None
     trusted: Tensor | None = None

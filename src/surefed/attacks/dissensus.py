@@ -20,7 +20,7 @@ def dissensus(*, eps: float = 1.5) -> Attack:
     def tamper(scene: Scene, rng: Stream) -> Belief | Whispers:
         own, dtype = scene.own, scene.own.mean.dtype
         honest, liars = (~scene.malicious).nonzero().flatten(), scene.malicious.nonzero().flatten()
-        if len(scene.seen) != len(honest) or torch.equal(scene.seen.mean, own.mean):
+        if not scene.omniscient:
             guess = scene.seen if len(scene.seen) > 0 else own
             return Belief(guess.mean.double().mean(0).to(dtype).expand_as(own.mean), own.rho)
         neighbours = scene.edges[honest][:, honest].double()  # [victim, honest]

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from surefed.core import Belief
+from surefed.core.robust import mix, uniform
 from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, stateless
 
 WORST = 1e300
@@ -33,11 +34,10 @@ def zeno(*, samples: int = 20, rho: float = 5e-4, drop: int | None = None) -> Ru
     def judge(at: Receivers, sent: Belief, edges: Tensor, state: Nothing) -> Outcome[Nothing]:
         assert at.loss is not None
         assert at.previous is not None
-        before = at.loss(at.previous.mean, samples).diagonal().double()[:, None]  # everybody's loss of its own model
-        before = before.nan_to_num(0.0, 0.0, 0.0)  # the same for all senders, so any finite number will do
+        # f(p) is the same for all senders of a receiver, so it cannot change who is dropped, and is not computed
         after = at.loss(sent.mean, samples).double().nan_to_num(WORST, WORST)
         apart = torch.cdist(at.previous.mean.double(), sent.mean.double(), compute_mode="use_mm_for_euclid_dist")
-        score = before - after - rho * apart.square() / sent.weights
+        score = -after - rho * apart.square() / sent.weights
         order = score.masked_fill(~edges, torch.inf).argsort(dim=1, stable=True)
         rank = order.argsort(dim=1)
         if drop is None:
@@ -45,13 +45,8 @@ def zeno(*, samples: int = 20, rho: float = 5e-4, drop: int | None = None) -> Ru
             kept = edges & (rank >= at.malicious[:, None])
         else:
             kept = edges & (rank >= drop)
-        weight = kept.double()
-        total = weight.sum(1, keepdim=True)
-        alone = total == 0
-        weight = weight / total.clamp_min(1.0)
-        mean = (weight @ sent.mean.double()).to(sent.mean.dtype)
-        spread = (weight @ sent.rho.double()).to(sent.rho.dtype)
-        social = Belief(torch.where(alone, at.social.mean, mean), torch.where(alone, at.social.rho, spread))
+        keep, weight = uniform(kept)
+        social = Belief(mix(at.social.mean, sent.mean, keep, weight), mix(at.social.rho, sent.rho, keep, weight))
         return Outcome(social, state, Inspection(kept))
 
     needs: set[Need] = {"loss", "previous"}

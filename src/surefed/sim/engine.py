@@ -129,6 +129,7 @@ def lie(setup: Setup, world: World, previous: Belief, edges: Tensor) -> Sent:
         malicious=bad,
         edges=edges,
         round=world.round,
+        omniscient=sees_all,
         own_local=None if mine is None else mine[bad],
         honest_local=mine[~bad] if mine is not None and sees_all else None,
         trusted=world.trusted if sees_all and world.round > 0 else None,
