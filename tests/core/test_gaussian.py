@@ -110,7 +110,7 @@ def test_tiles_cover_every_weight_once(weights: int, rows: int) -> None:
 def test_pooling_within_wide_bounds_is_pooling(messages: list[tuple[float, float]]) -> None:
     sent = belief([[mean] for mean, _ in messages], [[std] for _, std in messages])
     trust = torch.ones(len(messages), len(messages), dtype=torch.bool)
-    free, bounded = pool(sent, trust, sent), pool_within(sent, trust, sent, floor=1e-4, ceiling=1e4)
+    free, bounded = pool(sent, trust, sent), pool_within(sent, trust, sent, sent, floor=1e-4, ceiling=1e4)
     assert torch.allclose(free.mean, bounded.mean, rtol=1e-4, atol=1e-4)
     assert torch.allclose(free.std, bounded.std, rtol=1e-4)
 
@@ -118,7 +118,7 @@ def test_pooling_within_wide_bounds_is_pooling(messages: list[tuple[float, float
 def test_a_floor_takes_away_a_forged_certainty() -> None:
     # own std 0.1; the second claims 1e-4, read as 0.05: weights 1 and 4 in units of the own precision
     sent = belief([[0.0], [1.0]], [[0.1], [1e-4]])
-    pooled = pool_within(sent, torch.tensor([[True, True]]), sent[:1], floor=0.5)
+    pooled = pool_within(sent, torch.tensor([[True, True]]), sent[:1], sent[:1], floor=0.5)
     assert pooled.mean.item() == pytest.approx(0.8, rel=1e-4)
     assert pooled.std.item() == pytest.approx(0.1 * (2 / 5) ** 0.5, rel=1e-4)
     assert pool(sent, torch.tensor([[True, True]]), sent[:1]).mean.item() == pytest.approx(1.0, abs=1e-5)
@@ -127,7 +127,7 @@ def test_a_floor_takes_away_a_forged_certainty() -> None:
 def test_a_ceiling_takes_away_a_forged_doubt_and_nobody_keeps_its_own() -> None:
     sent = belief([[0.0], [1.0]], [[0.1], [5.0]])
     trust = torch.tensor([[True, True], [False, False]])
-    pooled = pool_within(sent, trust, sent, ceiling=2.0)
+    pooled = pool_within(sent, trust, sent, belief([[0.0], [0.0]], [[0.1], [0.1]]), ceiling=2.0)
     assert pooled.mean[0].item() == pytest.approx(0.25 / 1.25, rel=1e-4)
     assert pooled.mean[1].item() == 1.0
     assert torch.equal(pooled.rho[1], sent.rho[1])

@@ -91,6 +91,10 @@ def test_settings_change_values_and_forget_options_of_another_name() -> None:
     base = Experiment.of({"rule": {"name": "surefed", "kappa": 4.0}, "attack": {"name": "gaussian", "scale": 2.0}})
     assert base.change(["rule.kappa=3.5", "seed=7"]).rule.options == {"kappa": 3.5}
     assert base.change(["rule.name=bayp2pfl"]).rule.options == {}
+    assert base.change(["rule.name=surefed"]).rule.options == {"kappa": 4.0}
+    default = Experiment.of({"rule": {"kappa": 4.0}})  # of the rule that is named by default
+    assert default.change(["rule.name=surefed"]).rule.options == {"kappa": 4.0}
+    assert default.change(["rule.name=bayp2pfl"]).rule.options == {}
     changed = base.change(["attack.malicious=0.2", "attack.name=label_flip"]).attack
     assert (changed.options, changed.malicious) == ({}, 0.2)
     assert base.change(["data.partition_options={alpha = 0.1}"]).data.partition_options == {"alpha": 0.1}

@@ -68,24 +68,33 @@ def pool(sent: Belief, trust: Tensor, otherwise: Belief) -> Belief:
 
 
 def pool_within(
-    sent: Belief, trust: Tensor, otherwise: Belief, *, floor: float = 0.0, ceiling: float | None = None
+    sent: Belief,
+    trust: Tensor,
+    otherwise: Belief,
+    yardstick: Belief,
+    *,
+    floor: float = 0.0,
+    ceiling: float | None = None,
 ) -> Belief:
-    """Pool, each receiver reading every std as at least `floor` and at most `ceiling` times its own.
+    """Pool, each receiver reading every std as at least `floor` and at most `ceiling` times its yardstick's.
 
-    A sender's weight in the mean is then at most floor^-2 times that of the receiver's own precision, whatever std it
-    claims. Slower than `pool`, because every receiver reads its own stds.
+    A sender's weight in the mean is then at most floor^-2 times that of the yardstick's precision, whatever std it
+    claims, and the pooled std is at least floor times the yardstick's. The yardstick must be out of the senders' reach:
+    measured against a belief that was itself pooled, the std would shrink from round to round. Slower than `pool`,
+    because every receiver reads its own stds.
 
     Args:
         sent: [sender, weight], finite wherever it is trusted.
         trust: bool [receiver, sender].
-        otherwise: [receiver, weight], whose std is the receiver's own; kept by a receiver that trusts nobody.
+        otherwise: [receiver, weight], kept by a receiver that trusts nobody.
+        yardstick: [receiver, weight].
     """
     count = trust.sum(1, keepdim=True)
     nobody = count == 0
     mean, rho = torch.empty_like(otherwise.mean), torch.empty_like(otherwise.rho)
     heard = torch.where(trust.any(0)[:, None], sent.mean, 0.0)
     for part in tiles(sent.weights, len(sent) * len(otherwise) // 8, sent.mean.device):
-        own = safe_std(otherwise[:, part])
+        own = safe_std(yardstick[:, part])
         ratio = safe_std(sent[:, part]).float()[None] * own.reciprocal().float()[:, None]  # [receiver, sender, tile]
         precision = ratio.clamp_(floor, ceiling).square_().reciprocal_().mul_(trust[:, :, None])  # own is 1
         total = precision.sum(1).masked_fill_(nobody, 1.0)

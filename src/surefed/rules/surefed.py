@@ -41,8 +41,8 @@ def surefed(
         introspection: when a client looks into itself; `first_rounds` means the first `introspection_rounds`.
         overwrite: what introspection puts back: `mean` (the violating weights' means, the paper's algorithm),
             `mean_and_std` (theirs too), or `whole_belief` (everything, once any weight violates; the paper's text).
-        std_floor, std_ceiling: received stds are read as at least and at most so many times the receiver's own, so
-            that nobody can claim a certainty that owns the pool; 0 and none are the paper.
+        std_floor, std_ceiling: received stds are read as at least and at most so many times the receiver's local
+            ones, so that nobody can claim a certainty that owns the pool; 0 and none are the paper.
     """
     if kappa != "auto" and not kappa >= 0:
         raise ValueError(f"kappa must not be negative or NaN, and {kappa} is")
@@ -53,7 +53,7 @@ def surefed(
     if not c > 0 or (band_std is not None and not band_std > 0):
         raise ValueError("c and band_std must be positive")
     if not 0 <= std_floor <= 1 or (std_ceiling is not None and not std_ceiling >= 1):
-        raise ValueError("std_floor must lie in [0, 1] and std_ceiling must be at least 1: the own std is 1")
+        raise ValueError("std_floor must lie in [0, 1] and std_ceiling must be at least 1: the local std is 1")
     if per_layer and kappa != "auto":
         raise ValueError('per_layer belongs to kappa = "auto"')
     bounded = std_floor > 0 or std_ceiling is not None
@@ -66,7 +66,7 @@ def surefed(
         distances = measure(local, width, sent.mean, detail=at.detail or agreement < 1)
         trusted = confidence_set(distances, edges, sent.weights, agreement)
         if bounded:
-            pooled = pool_within(sent, trusted, at.social, floor=std_floor, ceiling=std_ceiling)
+            pooled = pool_within(sent, trusted, at.social, at.local, floor=std_floor, ceiling=std_ceiling)
         else:
             pooled = pool(sent, trusted, otherwise=at.social)
         looking = {

@@ -240,16 +240,18 @@ def apply(values: dict[str, Any], settings: Iterable[str]) -> dict[str, Any]:
             inner = inner.setdefault(table, {})
             if not isinstance(inner, dict):
                 raise ConfigError(f"--set {setting}: {table!r} is a value, not a table")
-        if last == "name" and inner.get("name") != value and len(tables) == 1:
-            _forget_options(tables[0], inner)
+        if last == "name" and len(tables) == 1:
+            _forget_options(tables[0], inner, value)
         inner[last] = value
     return values
 
 
-def _forget_options(table: str, values: dict[str, Any]) -> None:
+def _forget_options(table: str, values: dict[str, Any], name: Any) -> None:
     """Drop the options of what was named before: they belong to it, not to what is named now."""
     section: Any = Experiment.model_fields[table].annotation if table in Experiment.model_fields else None
-    if isinstance(section, type) and issubclass(section, Named):
+    if not (isinstance(section, type) and issubclass(section, Named)):
+        return
+    if name != values.get("name", section.model_fields["name"].default):
         for option in set(values) - set(section.model_fields):
             del values[option]
 
