@@ -137,7 +137,11 @@ def _cut(name: str, room: int) -> str:
 
 
 def _heading(records: Sequence[Record]) -> str:
-    first = summary(records[0])
-    if all(summary(record)["name"] == first["name"] for record in records):
-        return f"{first['name']}: {first['malicious']} of {first['clients']} clients malicious ({first['attack']})"
-    return f"{len(records)} runs"
+    """What the runs have in common."""
+    figures = [summary(record) for record in records]
+    first = figures[0]
+    if any(other["name"] != first["name"] for other in figures):
+        return f"{len(records)} runs"
+    if any((other["attack"], other["malicious"]) != (first["attack"], first["malicious"]) for other in figures):
+        return f"{first['name']}: {len(records)} runs"
+    return f"{first['name']}: {first['malicious']} of {first['clients']} clients malicious ({first['attack']})"
