@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from surefed.core import ConfigError
 from surefed.rules import RULES
 from surefed.sim import Experiment, toml
-from surefed.sim.assemble import assemble, resolve
+from surefed.sim.assemble import assemble
+from surefed.sim.resolve import resolve
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from surefed.records import Recorder, write_text
 from surefed.report import find, plot, summary
 from surefed.rules import RULES
 from surefed.sim import Experiment, run, toml
-from surefed.sim.assemble import resolve
+from surefed.sim.resolve import resolve
 
 EXIT_CODES = """\
 Exit codes: 0 done; 1 a bug of ours; 2 the command or the experiment is not well formed; 3 data, model or graph do not

@@ -148,3 +148,8 @@ def best(scores: Tensor, of: Products, heard: Tensor, count: Tensor | int) -> Te
         1, order, torch.arange(heard.shape[1], device=heard.device).expand_as(order)
     )
     return heard & (rank < torch.as_tensor(count, device=heard.device).reshape(-1, 1))
+
+
+def worst_if_not_finite(loss: Tensor) -> Tensor:
+    """Losses in float64, one that is infinite or not a number counting as 1e300: worse than any other."""
+    return loss.double().nan_to_num(1e300, 1e300)

@@ -6,10 +6,8 @@ import torch
 from torch import Tensor
 
 from surefed.core import Belief
+from surefed.core.robust import worst_if_not_finite
 from surefed.rules.base import Inspection, Nothing, Outcome, Receivers, Rule, stateless
-
-WORST = 1e300
-"""What a loss that is infinite or not a number counts as."""
 
 SAME = 1e-7
 """A message this close to the receiver's own belief, relative to their norms, is the receiver's own."""
@@ -43,8 +41,8 @@ def ubar(*, share: float = 0.4, alpha: float = 0.5, samples: int = 32) -> Rule[N
         order = apart.masked_fill(~edges, torch.inf).argsort(dim=1, stable=True)
         count = (share * edges.sum(1, keepdim=True).double() - 1e-9).ceil()  # 0.1 * 30 must not be rounded up to 4
         near = edges & (order.argsort(dim=1) < count)
-        loss = at.loss(sent.mean, samples).double().nan_to_num(WORST, WORST).masked_fill(~near, torch.inf)
-        own = at.loss(at.social.mean, samples).diagonal().double().nan_to_num(WORST, WORST)  # of its own model each
+        loss = worst_if_not_finite(at.loss(sent.mean, samples)).masked_fill(~near, torch.inf)
+        own = worst_if_not_finite(at.loss(at.social.mean, samples).diagonal())  # of its own model each
         best = order.gather(1, loss.gather(1, order).argsort(dim=1, stable=True)[:, :1])
         kept = near & (loss <= own[:, None])
         only = near & torch.zeros_like(near).scatter(1, best, True)

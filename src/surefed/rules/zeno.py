@@ -6,11 +6,8 @@ import torch
 from torch import Tensor
 
 from surefed.core import Belief
-from surefed.core.robust import mix, uniform
+from surefed.core.robust import mix, uniform, worst_if_not_finite
 from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, stateless
-
-WORST = 1e300
-"""What a loss that is infinite or not a number counts as."""
 
 
 def zeno(*, samples: int = 20, rho: float = 5e-4, drop: int | None = None) -> Rule[Nothing]:
@@ -35,7 +32,7 @@ def zeno(*, samples: int = 20, rho: float = 5e-4, drop: int | None = None) -> Ru
         assert at.loss is not None
         assert at.previous is not None
         # f(p) is the same for all senders of a receiver, so it cannot change who is dropped, and is not computed
-        after = at.loss(sent.mean, samples).double().nan_to_num(WORST, WORST)
+        after = worst_if_not_finite(at.loss(sent.mean, samples))
         apart = torch.cdist(at.previous.mean.double(), sent.mean.double(), compute_mode="use_mm_for_euclid_dist")
         score = -after - rho * apart.square() / sent.weights
         order = score.masked_fill(~edges, torch.inf).argsort(dim=1, stable=True)

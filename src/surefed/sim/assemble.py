@@ -13,19 +13,17 @@ from torch import Tensor, nn
 
 from surefed.attacks import ATTACKS, Attack
 from surefed.core import ConfigError, DataError, Stream, generator
-from surefed.core.registry import build, find, options
+from surefed.core.registry import build, find
 from surefed.core.streams import key
-from surefed.data import DATASETS, PARTITIONS, Dataset, Federation, cut
+from surefed.data import DATASETS, Dataset, Federation, cut
 from surefed.graphs import GRAPHS, Graph, from_networkx
 from surefed.learn import Learner, Network, Point, Variational
 from surefed.models import MODELS
 from surefed.rules import RULES, Rule
 from surefed.sim.engine import learn_alone
 from surefed.sim.experiment import Experiment
+from surefed.sim.resolve import GIVEN, resolve
 from surefed.sim.setup import Group, Setup
-
-GIVEN = "given"
-"""The name of data, a model or a graph that was passed in Python and cannot be found by name."""
 
 
 def assemble(
@@ -79,45 +77,6 @@ def assemble(
         streams=streams,
         identity=_identity(everybody_honest),
     )
-
-
-def resolve(
-    experiment: Experiment, rule: Rule[Any], *, data: object = None, model: object = None, graph: object = None
-) -> Experiment:
-    """The experiment with every default written out, so that its record does not depend on this version's."""
-    learn = experiment.learn
-    kind = rule.learner if learn.kind == "auto" else learn.kind
-    if kind == "point" and "local" in rule.needs:
-        raise ConfigError(
-            f"the rule {experiment.rule.name!r} judges by the uncertainty of beliefs, which the learner 'point' does "
-            'not have; set learn.kind to "variational"'
-        )
-    rate = learn.learning_rate or (1e-3 if kind == "variational" else 1e-2)
-    changes: dict[str, Any] = {"kind": kind, "learning_rate": rate}
-    if learn.prior == "fixed" and learn.prior_std is None:
-        changes["prior_std"] = float(nn.functional.softplus(torch.tensor(learn.rho, dtype=torch.float64)))
-    sections: dict[str, Any] = {"learn": learn.model_copy(update=changes)}
-    for table, known in (("rule", RULES), ("attack", ATTACKS), ("model", MODELS), ("graph", GRAPHS)):
-        section = getattr(experiment, table)
-        if section.name in known:
-            sections[table] = section.model_copy(update={**_defaults(known[section.name]), **section.options})
-    if experiment.data.partition in PARTITIONS:
-        dealt = {**_defaults(PARTITIONS[experiment.data.partition]), **experiment.data.partition_options}
-        sections["data"] = experiment.data.model_copy(update={"partition_options": dealt})
-    for table, value in (("data", data), ("model", model), ("graph", graph)):
-        if value is not None:
-            section = getattr(experiment, table)
-            kept = {"background": experiment.data.background} if table == "data" else {}
-            if isinstance(value, Federation):
-                kept["clients"] = value.clients
-            sections[table] = type(section)(name=GIVEN, **kept)
-    return experiment.model_copy(update=sections)
-
-
-def _defaults(factory: Any) -> dict[str, Any]:
-    """The default of every option that has one, in the types that a file can hold."""
-    defaults = {name: at.default for name, at in options(factory).items() if at.default is not None}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
 
 
 def _identity(setup: Setup) -> str:
