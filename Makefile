@@ -20,6 +20,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@echo "installing into $(VENV); the first time takes a minute or two"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@# tests compare with byzfl, but not with the torchvision that it asks for
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps byzfl
 	@touch $@
 
 demo: install

@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+import math
+from copy import deepcopy
+from dataclasses import replace
+
 import pytest
 import torch
 
 from surefed.attacks import ATTACKS, Victim
-from surefed.core import DataError, Stream
+from surefed.core import Belief, DataError, Stream
+from surefed.sim import Experiment
+from surefed.sim.assemble import assemble
+from surefed.sim.engine import begin, learn, play_round, social
+from surefed.sim.setup import Setup
+
+from .test_contract import liars, scene
 
 trojan = ATTACKS["trojan"]
 
@@ -52,12 +62,83 @@ def test_what_cannot_be_stamped_is_refused() -> None:
         poisoned(target=10)
     attack = trojan()
     assert attack.poison is not None
-    with pytest.raises(DataError, match="stamps images"):
+    with pytest.raises(DataError, match="stamped on images"):
         attack.poison(torch.zeros(4, 64), torch.zeros(4).long(), Victim(10, 0, 0.0), Stream(0, "poison", ["a"]))
-    for options in ({"share": 0.0}, {"share": 1.5}, {"target": -1}):
+    for options in (
+        {"share": 0.0},
+        {"share": 1.5},
+        {"target": -1},
+        {"scale": 0.0},
+        {"scale": math.inf},
+        {"scale": math.nan},
+    ):
         with pytest.raises(ValueError, match="must"):
             trojan(**options)
 
 
 def test_the_same_stream_poisons_the_same_samples() -> None:
     assert torch.equal(poisoned()[1], poisoned()[1])
+
+
+def test_the_scale_stretches_the_update_from_where_it_started() -> None:
+    """Clients 1 and 4 lie. From 1 to 1.5 is an update of 0.5, times 4 is 2: 3. From -2 to -2.25: -3."""
+    start, own = torch.tensor([1.0, -2.0]), torch.tensor([1.5, -2.25])
+    everybody = Belief(own.expand(6, 2).clone(), torch.tensor([-3.0, -4.0]).expand(6, 2).clone())
+    now = replace(scene(everybody), start=Belief(start.expand(2, 2), torch.zeros(2, 2)))
+    attack = trojan(scale=4.0)
+    assert attack.tamper is not None
+    lie = attack.tamper(now, liars())
+    assert lie.mean.tolist() == [[3.0, -3.0]] * 2
+    assert torch.equal(lie.rho, now.own.rho)
+
+
+def test_without_a_scale_nothing_is_tampered_with() -> None:
+    assert trojan().tamper is None
+    assert trojan(scale=1).tamper is None
+
+
+def federation(**attack: object) -> Setup:
+    """Six clients with digits and a linear model who average; clients 1 and 4 are malicious."""
+    return assemble(
+        Experiment.of(
+            {
+                "rounds": 5,
+                "data": {"clients": 6},
+                "model": {"name": "linear"},
+                "learn": {"batches": 2},
+                "rule": {"name": "fedavg"},
+                "attack": {"clients": ["1", "4"], **attack},
+            }
+        )
+    )
+
+
+def test_a_single_shot_poisons_and_scales_in_its_round_only() -> None:
+    """Each round is played again by hand: who learns from what, and what a message counts in the average."""
+    shot = federation(name="trojan", scale=100.0, start=2, stop=3)
+    honest, poisoned = federation(name="none"), federation(name="trojan")
+    liar = torch.tensor([False, True, False, False, True, False])
+    assert torch.equal(shot.malicious, liar)
+    world, moved = begin(shot), []
+    for round in range(5):
+        alone = deepcopy(world)
+        before = social(shot, world).clone()
+        learn(poisoned if round == 2 else honest, alone)
+        learned = social(shot, alone)
+        sent = learned.mean.double()
+        if round == 2:
+            sent[liar] = 100 * sent[liar] - 99 * before.mean[liar].double()
+        play_round(shot, world)
+        after = social(shot, world)
+        assert torch.allclose(after.mean.double(), sent.mean(0).expand_as(sent), atol=1e-6), round
+        assert torch.allclose(after.rho, learned.rho.mean(0).expand_as(learned.rho), atol=1e-6), round
+        moved.append((after.mean - before.mean).norm().item())
+    assert moved[2] > 10 * max(moved[0], moved[1])  # two of six messages count a hundred times
+
+
+def test_a_single_shot_leaves_the_samples_of_other_rounds_alone() -> None:
+    shot = federation(name="trojan", scale=100.0, start=2, stop=3)
+    told = [not torch.equal(shot.seen(round)[1], shot.clean.labels) for round in range(5)]
+    assert told == [False, False, True, False, False]
+    stamped = [not torch.equal(shot.seen(round)[0], shot.clean.inputs) for round in range(5)]
+    assert stamped == told

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from surefed.core import ConfigError, DataError, generator
-from surefed.data import DATASETS, PARTITIONS, cut, federation
-
-LABELS = np.repeat(np.arange(10), 60)
+from surefed.core import ConfigError, DataError
+from surefed.data import DATASETS, cut, federation
 
 
 def test_the_embedded_digits() -> None:
@@ -19,41 +17,6 @@ def test_the_embedded_digits() -> None:
     assert (digits.inputs.min(), digits.inputs.max()) == (0.0, 1.0)
     assert digits.inputs[:, 0, 0, 0].mean() < 0.01  # the corner is background, and background is 0
     assert np.bincount(digits.labels).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
-
-
-@pytest.mark.parametrize("name", PARTITIONS)
-def test_a_partition_deals_every_sample_to_one_client_and_repeats(name: str) -> None:
-    parts = PARTITIONS[name](LABELS, 12, generator(3, "split"))
-    assert sorted(np.concatenate(parts).tolist()) == list(range(600))
-    assert len(parts) == 12
-    again = PARTITIONS[name](LABELS, 12, generator(3, "split"))
-    assert all(np.array_equal(one, other) for one, other in zip(parts, again, strict=True))
-    other = PARTITIONS[name](LABELS, 12, generator(4, "split"))
-    assert not all(np.array_equal(one, two) for one, two in zip(parts, other, strict=True))
-
-
-def test_iid_is_even_and_mixed() -> None:
-    parts = PARTITIONS["iid"](LABELS, 7, generator(0, "split"))
-    assert {len(part) for part in parts} == {85, 86}
-    assert all(len(np.unique(LABELS[part])) == 10 for part in parts)
-
-
-def test_small_alpha_skews_and_large_alpha_does_not() -> None:
-    def skew(alpha: float) -> float:
-        parts = PARTITIONS["dirichlet"](LABELS, 10, generator(0, "split"), alpha=alpha, min_samples=5)
-        return float(np.mean([np.bincount(LABELS[part], minlength=10).max() / len(part) for part in parts]))
-
-    assert skew(100.0) < 0.2 < 0.45 < skew(0.1)
-    with pytest.raises(ValueError, match="raise alpha"):
-        PARTITIONS["dirichlet"](LABELS, 50, generator(0, "split"), alpha=0.01, min_samples=10, tries=20)
-
-
-def test_shards_hold_few_classes() -> None:
-    parts = PARTITIONS["shards"](LABELS, 10, generator(0, "split"), per_client=2)
-    assert max(len(np.unique(LABELS[part])) for part in parts) <= 4
-    assert {len(part) for part in parts} == {60}
-    with pytest.raises(ValueError, match="shards"):
-        PARTITIONS["shards"](LABELS, 400, generator(0, "split"), per_client=2)
 
 
 def test_cut_keeps_test_and_training_apart() -> None:
@@ -108,6 +71,17 @@ GOOD, TEST = (np.zeros((4, 3)), [0, 1, 0, 1]), (np.zeros((2, 3)), [0, 1])
 def test_arrays_that_do_not_fit_are_refused(clients: list, test: tuple, options: dict, message: str) -> None:
     with pytest.raises(DataError, match=message):
         federation(clients, test, **options)
+
+
+def test_many_dimensions_and_any_memory_order_give_the_same_digest() -> None:
+    inputs = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+    columns = np.asfortranarray(inputs)
+    one, other = (federation([(x, [0, 1])], (x, [0, 1])) for x in (inputs, columns))
+    assert one.fingerprint() == other.fingerprint()
+    assert other.inputs.is_contiguous()
+    changed = inputs.copy()
+    changed[1, 2, 3] += 1
+    assert federation([(changed, [0, 1])], (inputs, [0, 1])).fingerprint() != one.fingerprint()
 
 
 def test_too_many_clients() -> None:

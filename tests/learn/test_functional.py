@@ -7,7 +7,6 @@ from torch.nn import functional as F
 
 from surefed.core import DataError
 from surefed.learn import Network
-from surefed.models import MODELS
 
 
 class Residual(nn.Module):
@@ -23,26 +22,12 @@ class Residual(nn.Module):
         return out
 
 
-CHAINS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
-    "cnn": (MODELS["cnn"]((1, 12, 12), 4), (1, 12, 12)),
-    "strided": (
-        nn.Sequential(
-            nn.Conv2d(4, 8, 3, stride=2, groups=2, bias=False), nn.Tanh(), nn.AdaptiveAvgPool2d(2), nn.Flatten(),
-            nn.Sequential(nn.Linear(32, 5, bias=False), nn.GELU()), nn.Linear(5, 4),
-        ),
-        (4, 9, 9),
-    ),
-    "linear on the last axis": (nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Flatten(), nn.Linear(10, 4)), (2, 3)),
-    "residual": (Residual(), (6,)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", CHAINS)
-def test_a_stack_equals_separate_networks_in_outputs_and_gradients(name: str, rng: torch.Generator) -> None:
-    module, shape = CHAINS[name]
+def test_a_module_that_is_no_chain_equals_separate_networks(rng: torch.Generator) -> None:
+    module = Residual()
     network = Network(module)
+    assert network._plan is None
     flat = network.initial() + 0.1 * torch.randn(3, network.weights, generator=rng)
-    inputs, labels = torch.randn(3, 5, *shape, generator=rng), torch.randint(0, 4, (3, 5), generator=rng)
+    inputs, labels = torch.randn(3, 5, 6, generator=rng), torch.randint(0, 4, (3, 5), generator=rng)
     leaves = [part.detach().requires_grad_() for part in network.split(flat)]
     outputs = network.apply(leaves, inputs)
     slopes = torch.autograd.grad(F.cross_entropy(outputs.flatten(0, 1), labels.flatten(), reduction="sum"), leaves)
@@ -57,10 +42,11 @@ def test_a_stack_equals_separate_networks_in_outputs_and_gradients(name: str, rn
             assert torch.allclose(stacked[row], parameter.grad, atol=1e-5)
 
 
-def test_chains_take_the_fast_path_and_others_do_not() -> None:
-    assert [Network(module)._plan is not None for module, _ in CHAINS.values()] == [True, True, True, False]
-    shared = nn.Linear(3, 3)
-    assert Network(nn.Sequential(shared, nn.ReLU(), shared))._plan is None
+def test_what_a_step_keeps_is_counted_for_one_sample() -> None:
+    # sample and hidden units (after the ReLU) are kept for the weights' gradients; the outputs are counted too
+    network = Network(nn.Sequential(nn.Linear(7, 5), nn.ReLU(), nn.Linear(5, 3)))
+    assert network.kept(torch.zeros(100, 7)) == 7 + 5 + 3
+    assert network.kept(torch.zeros(1, 7)) == 15
 
 
 def test_shared_weights_count_once() -> None:
@@ -84,8 +70,8 @@ def test_a_weight_is_found_in_its_layer() -> None:
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), "replace BatchNorm by GroupNorm or LayerNorm"),
-        (nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), "dropout in 1"),
+        (nn.Sequential(nn.Linear(4, 4), nn.InstanceNorm1d(4, track_running_stats=True)), "keeps buffers .1.running"),
+        (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4, momentum=None)), "with a momentum"),
         (nn.Sequential(nn.ReLU()), "no parameters"),
         (nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2).requires_grad_(False)), "frozen weights"),
         (nn.LazyLinear(3), "run one batch through it first"),
@@ -123,4 +109,4 @@ class Odd(nn.Module):
 )
 def test_a_wrong_output_shape_is_refused(module: nn.Module, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        Network(module).check(torch.zeros(7, 4), classes=2)
+        Network(module).check(torch.zeros(7, 4), 2)

@@ -7,6 +7,8 @@ from surefed.core import DataError
 from surefed.learn import Network
 from surefed.models import MODELS
 
+SHAPES = {"conv1d": (2, 16)}
+
 
 @pytest.mark.parametrize(("classes", "weights"), [(10, 97_982), (62, 104_274)])
 def test_the_papers_cnn_has_as_many_weights_as_it_must(classes: int, weights: int) -> None:
@@ -15,9 +17,11 @@ def test_the_papers_cnn_has_as_many_weights_as_it_must(classes: int, weights: in
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_model_maps_images_to_scores_and_needs_no_vmap(name: str) -> None:
-    network = Network(MODELS[name]((1, 8, 8), 10))
-    network.check(torch.zeros(3, 1, 8, 8), classes=10)
+@pytest.mark.parametrize("classes", [10, 1])
+def test_every_model_maps_inputs_to_outputs_and_needs_no_vmap(name: str, classes: int) -> None:
+    shape = SHAPES.get(name, (1, 8, 8))
+    network = Network(MODELS[name](shape, classes))
+    network.check(torch.zeros(3, *shape), classes)
     assert network._plan is not None
 
 

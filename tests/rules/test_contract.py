@@ -15,6 +15,7 @@ from torch import Tensor
 from surefed.core import Belief
 from surefed.core.registry import claim
 from surefed.rules import RULES, Outcome, Receivers, Rule
+from surefed.rules.base import some
 
 CLIENTS, WEIGHTS = 7, 11
 EVERY_RULE = pytest.mark.parametrize("name", RULES)
@@ -41,6 +42,7 @@ def world(seed: int, density: float = 0.7) -> tuple[Receivers, Belief, Tensor]:
         previous=previous,
         malicious=torch.ones(CLIENTS, dtype=torch.int64),
         honest=torch.arange(CLIENTS) != 1,
+        degrees=edges.sum(1) - 1,
         halves=(near(centre, 0.1), near(centre, 0.1)),
         loss=distance_from(local),
         layers=(4, WEIGHTS - 4),
@@ -52,16 +54,6 @@ def world(seed: int, density: float = 0.7) -> tuple[Receivers, Belief, Tensor]:
 def distance_from(local: Belief) -> Callable[[Tensor, int], Tensor]:
     """A loss: how far each model is from what each receiver knows by itself. [receiver, model]"""
     return lambda models, samples: (local.mean[:, None] - models).square().mean(-1)
-
-
-def some(at: Receivers, rows: Tensor) -> Receivers:
-    """The same world seen by some of the receivers."""
-    assert at.local is not None
-    assert at.halves is not None
-    fields = ("social", "local", "local_learns", "previous", "malicious")
-    seen = {name: getattr(at, name)[rows] for name in fields}
-    halves = (at.halves[0][rows], at.halves[1][rows])
-    return replace(at, **seen, halves=halves, loss=distance_from(at.local[rows]))
 
 
 def step(rule: Rule, at: Receivers, sent: Belief, edges: Tensor) -> Outcome:
@@ -79,7 +71,8 @@ def test_permuting_senders_changes_nothing(name: str, seed: int) -> None:
     at, sent, edges = world(seed)
     order = torch.randperm(CLIENTS, generator=torch.Generator().manual_seed(seed))
     assert at.honest is not None
-    moved = replace(at, honest=at.honest[order])
+    assert at.degrees is not None
+    moved = replace(at, honest=at.honest[order], degrees=at.degrees[order])
     one, other = step(RULES[name](), at, sent, edges), step(RULES[name](), moved, sent[order], edges[:, order])
     same(one, other)
     assert torch.equal(one.inspection.trusted[:, order], other.inspection.trusted)

@@ -45,12 +45,11 @@ WORLDS = {
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("rule", [*RULES, "surefed, auto"])
+@pytest.mark.parametrize("rule", [*RULES, "surefed, auto", "krum, nnm", "trimmed_mean, bucketing"])
 def test_every_pair_is_defined_everywhere(rule: str, world: str) -> None:
     graph, who = WORLDS[world]
-    named: dict[str, object] = {"name": rule.split(",")[0]}
-    if rule == "surefed, auto":
-        named["kappa"] = "auto"
+    name, _, more = rule.partition(", ")
+    named = {"name": name} | ({"kappa": more} if more == "auto" else {"before": more} if more else {})
     given = data()
     for attack in ATTACKS:
         for knowledge in ("omniscient", "own_data"):

@@ -43,7 +43,7 @@ def alie(*, z: float | None = None) -> Attack:
     """Send mean - z * std of the crowd, a little off in every weight (Baruch, Baruch and Goldberg 2019).
 
     All malicious clients send the same. Without a z, it is `z_max` of the number of clients and of malicious ones;
-    a negative z errs to the other side. The rho stays honest.
+    a negative z errs to the other side, as ByzFL (González et al. 2025) does: its tau is -z. The rho stays honest.
     """
     if z is not None and not math.isfinite(z):
         raise ValueError(f"z must be a finite number, or none at all, and {z} is not")

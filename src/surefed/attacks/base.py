@@ -34,8 +34,8 @@ class Scene:
     own: what each malicious client honestly learned this round. [malicious, weight]
     start: its social belief before this round's learning. [malicious, weight]
     own_local: its local belief, if the rule trains one. [malicious, weight]
-    seen: the messages the attackers judge the crowd by: every honest client's (omniscient), or their own honest
-        ones (own_data). [seen, weight]
+    seen: the messages the attackers judge the crowd by: every honest client's (omniscient), or what they learned
+        themselves (own_data), from poisoned data if the attack poisons. [seen, weight]
     seen_start: the social beliefs these started from. [seen, weight]
     honest_local: the honest clients' local beliefs (omniscient, and only if the rule trains them). [honest, weight]
     trusted: who trusted whom in the round before, None in the first and under own_data. bool [receiver, sender]

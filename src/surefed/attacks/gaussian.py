@@ -13,7 +13,8 @@ def gaussian(*, scale: float = 1.0, mode: Literal["add", "replace", "absolute"] 
 
     With u the update of a malicious client (what it learned minus where it started) and s the standard deviation
     of u's own components: `add` sends start + u + scale * s * noise, `replace` sends start + scale * s * noise,
-    `absolute` sends start + scale * noise (200 in Xie et al. 2019). The rho stays honest.
+    `absolute` sends start + scale * noise (200 in Xie et al. 2019). ByzFL (González et al. 2025) sends mu + sigma *
+    noise, around no start, the same noise for every malicious client. The rho stays honest.
     """
     if scale < 0:
         raise ValueError(f"scale must not be negative, and {scale} is")

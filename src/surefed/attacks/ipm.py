@@ -15,7 +15,8 @@ def ipm(*, epsilon: float = 0.1, on: Literal["update", "model"] = "update") -> A
 
     A small epsilon hides near the honest updates and slows them down, a large one turns them round. On the `model`,
     as in the code of He, Karimireddy and Jaggi (2022), it sends -epsilon * the crowd's mean model, which draws
-    everybody to 0. The rho stays honest.
+    everybody to 0. Epsilon is the tau of ByzFL (González et al. 2025), whose sign flipping is epsilon 1. The rho stays
+    honest.
     """
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise ValueError(f"epsilon must be a finite number, at least 0, and {epsilon} is not")

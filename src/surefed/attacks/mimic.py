@@ -30,7 +30,8 @@ def mimic() -> Attack:
     """Copy the honest client that deviates most where the honest vary most (Karimireddy, He and Jaggi 2022).
 
     Nothing sent is out of the ordinary; it hurts where clients' data differ, by drowning all the others. The
-    direction is found anew from each round's messages, not carried over from a warm-up. The rho stays honest.
+    direction is found anew from each round's messages, not carried over from a warm-up. ByzFL (González et al. 2025) is
+    told by number whom to copy. The rho stays honest.
     """
 
     def tamper(scene: Scene, rng: Stream) -> Belief:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from surefed.cli import compare
+from surefed.cli import compare, data, describe
 from surefed.cli.commands import app
 from surefed.cli.console import err
 from surefed.core import Interrupted, SureFEDError
 
-__all__ = ["app", "compare", "main"]
+__all__ = ["app", "compare", "data", "describe", "main"]
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from surefed.models import MODELS
 from surefed.records import Recorder, write_text
 from surefed.report import find, plot, summary
 from surefed.rules import RULES
+from surefed.rules.before import BEFORE
 from surefed.sim import Experiment, run, toml
 from surefed.sim.resolve import resolve
 
@@ -45,6 +46,7 @@ REGISTRIES: dict[str, dict[str, Factory]] = {
     "attacks": ATTACKS,
     "models": MODELS,
     "datasets": DATASETS,
+    "before": BEFORE,
     "partitions": PARTITIONS,
     "graphs": GRAPHS,
 }

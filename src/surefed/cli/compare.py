@@ -18,7 +18,7 @@ from surefed.cli.commands import TEMPLATE, DeviceOption, FormatOption, app
 from surefed.cli.console import Format
 from surefed.core.registry import find
 from surefed.records import Record
-from surefed.report import summary
+from surefed.report import notices, summary
 from surefed.rules import RULES
 from surefed.sim import Experiment, run
 
@@ -59,6 +59,9 @@ def compare(
         console.print_json([summary(record) for record in cells.values()])
         return
     _print(cells, *wanted)
+    for (rule, attack), record in cells.items():
+        for notice in notices(record):
+            console.say(f"{rule} x {attack}: {notice}")
     console.say(f"records: {out}")
 
 

@@ -12,11 +12,21 @@ from typing import Any
 from rich.box import SIMPLE_HEAVY
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
 from surefed.records import Record
-from surefed.report import percent, summary, title
+from surefed.report import notices, percent, story, summary, title
 from surefed.sim import Watcher
 
 out = Console()
@@ -102,6 +112,34 @@ def _plain(label: str, rounds: int) -> Watcher:
     return watch
 
 
+@contextmanager
+def downloads(quiet: bool = False) -> Iterator[Callable[[str, int, int | None], None]]:
+    """Yields a function (file, bytes here, bytes in all) that drives a bar per file, or prints a line per file."""
+    if quiet:
+        yield lambda file, done, total: None
+        return
+    if not err.is_terminal:
+        named: set[str] = set()
+
+        def line(file: str, done: int, total: int | None) -> None:
+            if file not in named:
+                err.print(f"{file}: {'?' if total is None else total} bytes", soft_wrap=True, highlight=False)
+            named.add(file)
+
+        yield line
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=err) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def bar(file: str, done: int, total: int | None) -> None:
+            if file not in tasks:
+                tasks[file] = bars.add_task(file, total=total)
+            bars.update(tasks[file], completed=done, total=total)
+
+        yield bar
+
+
 def print_runs(records: Sequence[Record]) -> None:
     """The runs side by side. Where room is short, names are cut, never numbers."""
     attacks = len({record.experiment["attack"]["name"] for record in records}) > 1
@@ -129,6 +167,10 @@ def print_runs(records: Sequence[Record]) -> None:
             f"{figures['seconds']:.1f}",
         )
     out.print(table)
+    for record in records:
+        name = record.path.name if repeated else title(record)
+        for line in filter(None, [story(record), *notices(record)]):
+            say(f"{name}: {line}")
 
 
 def _cut(name: str, room: int) -> str:

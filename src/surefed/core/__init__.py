@@ -4,7 +4,7 @@ from surefed.core.belief import RHO_MAX, RHO_MIN, STD_MAX, STD_MIN, Belief, rho_
 from surefed.core.errors import ConfigError, DataError, Interrupted, RecordError, StorageError, SureFEDError
 from surefed.core.gaussian import kl, pool, pool_within, sample
 from surefed.core.streams import Stream, generator
-from surefed.core.trust import Distances, Scope, band, confidence_set, introspect, measure
+from surefed.core.trust import Distances, Scope, band, confidence_set, inside, introspect, measure
 
 __all__ = [
     "RHO_MAX",
@@ -24,6 +24,7 @@ __all__ = [
     "band",
     "confidence_set",
     "generator",
+    "inside",
     "introspect",
     "kl",
     "measure",

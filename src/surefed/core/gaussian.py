@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from surefed.core import native
 from surefed.core.belief import STD_MAX, STD_MIN, Belief, rho_of
 
 
@@ -51,6 +52,10 @@ def pool(sent: Belief, trust: Tensor, otherwise: Belief) -> Belief:
         trust: [receiver, sender], bool or non-negative weights.
         otherwise: [receiver, weight].
     """
+    if trust.dtype == torch.bool and native.fits(sent.mean, sent.rho, otherwise.mean, otherwise.rho):
+        return Belief(
+            *native.pool(sent.mean, sent.rho, trust, (otherwise.mean, otherwise.rho), low=STD_MIN, high=STD_MAX)
+        )
     weight = trust.double()
     total = weight.sum(1, keepdim=True)
     nobody = total == 0

@@ -91,6 +91,12 @@ def at_most(count: Tensor | int, bound: Tensor) -> Tensor:
     return torch.as_tensor(count, device=bound.device).to(torch.int64).minimum(bound).clamp_min(0)
 
 
+def reckoned(told: Tensor | int, most: Tensor) -> tuple[Tensor, Tensor]:
+    """How many liars a rule was told of, and how many it can reckon with, at most `most`. int64 [receiver] each"""
+    told = torch.as_tensor(told, device=most.device).to(torch.int64).expand_as(most)
+    return told, at_most(told, most)
+
+
 def half(heard: Tensor) -> Tensor:
     """The most values that can be dropped at either end with one left: floor((n - 1) / 2). int64 [receiver]"""
     return ((heard.sum(1) - 1) // 2).clamp_min(0)
@@ -128,7 +134,7 @@ def krum_scores(of: Products, heard: Tensor, malicious: Tensor | int) -> Tensor:
     Infinite for a sender that is not heard, 0 for one that is heard alone. float64 [receiver, sender]
     """
     count = heard.sum(1)
-    closest = (count - at_most(malicious, count) - 2).clamp_min(1).minimum(count - 1).clamp_min(0)
+    closest = (count - at_most(malicious, count - 3) - 2).clamp_min(1).minimum(count - 1).clamp_min(0)
     kinds, kind = torch.unique(torch.cat([heard.to(torch.int64), closest[:, None]], 1), dim=0, return_inverse=True)
     hears, terms = kinds[:, :-1].bool(), kinds[:, -1, None, None]
     apart = between_senders(of).fill_diagonal_(torch.inf)

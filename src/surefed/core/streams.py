@@ -69,6 +69,11 @@ class Stream:
     def __len__(self) -> int:
         return self._keys[0].shape[0]
 
+    @property
+    def keys(self) -> tuple[Tensor, Tensor]:
+        """The two words of every owner's key, for code that draws by itself. int64 [owner] each"""
+        return self._keys[0][:, 0], self._keys[1][:, 0]
+
     def __getitem__(self, owners: slice | Tensor) -> Stream:
         """The stream of some of the owners."""
         part = object.__new__(Stream)

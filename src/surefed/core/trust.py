@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from surefed.core import native
 from surefed.core.belief import Belief
 
 Scope = Literal["mean", "mean_and_std", "whole_belief"]
@@ -54,6 +55,8 @@ def measure(local: Belief, width: Tensor, means: Tensor, *, detail: bool = False
         means: [sender, weight].
         detail: also count the violating weights and find the worst one (slower).
     """
+    if detail and native.fits(local.mean, width, means):
+        return Distances(*native.survey(local.mean, width, local.std, means))
     receivers, senders = len(local), means.shape[0]
     std = local.std if detail else local.mean
     excess = means.new_full((receivers, senders), -torch.inf)
@@ -78,6 +81,17 @@ def measure(local: Belief, width: Tensor, means: Tensor, *, detail: bool = False
             sigmas[at] = torch.where(farther, far, sigmas[at])
         torch.maximum(excess[at], gap.sub_(width[at, None, part]).amax(-1), out=excess[at])
     return Distances(excess, outside, worst, sigmas)
+
+
+def inside(local: Belief, width: Tensor, means: Tensor, edges: Tensor) -> Tensor:
+    """Senders that a receiver hears and finds inside its band on every weight (the paper's rule).
+
+    bool [receiver, sender]; it looks at edges only, and no further than the first weight outside, where there is
+    native code for it.
+    """
+    if native.fits(local.mean, width, means):
+        return native.inspect(local.mean, width, means, edges)
+    return edges & (measure(local, width, means).excess <= 0)
 
 
 def confidence_set(distances: Distances, edges: Tensor, weights: int, agreement: float = 1.0) -> Tensor:

@@ -16,11 +16,25 @@ from surefed.core import DataError
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Labelled samples. inputs: float32 [sample, ...]; labels: int64 [sample], 0 .. classes-1."""
+    """Labelled samples, as they were published.
 
-    inputs: np.ndarray[Any, np.dtype[np.float32]]
+    inputs: uint8 (0 .. 255, read as 0 .. 1) or float32 [sample, ...]; labels: int64 [sample], 0 .. classes-1.
+    owner: whose sample each is, an index into `owners`; None where nobody knows. int64 [sample]
+    owners: the names of the natural clients, such as writers.
+    test: which samples the publisher set aside for testing; None where there is no such cut. bool [sample]
+    background: the input value, in 0 .. 1, of an empty pixel: 0 for light strokes on dark, 1 for dark on light.
+    mean, std: what the inputs, in 0 .. 1, are usually normalised by, one number per channel; None for not at all.
+    """
+
+    inputs: np.ndarray[Any, Any]
     labels: np.ndarray[Any, np.dtype[np.int64]]
     classes: int
+    owner: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    owners: tuple[str, ...] = ()
+    test: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+    background: float = 0.0
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +43,7 @@ class Federation:
 
     inputs: float32 [sample, ...]; labels: int64 [sample]; sizes: int64 [client], samples of each client in turn.
     ids: the clients' names; randomness follows the name, not the position.
+    background: the input value of an empty pixel. mean, std: what inputs may be normalised by, one number per channel.
     """
 
     inputs: Tensor
@@ -38,6 +53,9 @@ class Federation:
     test_inputs: Tensor
     test_labels: Tensor
     classes: int
+    background: float = 0.0
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
 
     @property
     def clients(self) -> int:
@@ -73,7 +91,7 @@ class Federation:
         for name in _ARRAYS:
             array = getattr(self, name).cpu().contiguous().numpy()
             digest.update(f"{name}{array.dtype}{array.shape}".encode())
-            digest.update(array.tobytes())
+            digest.update(array.reshape(-1).view(np.uint8))
         return digest.hexdigest()
 
 
@@ -120,36 +138,50 @@ def federation(
             "Use more samples, or number the classes without gaps"
         )
     return Federation(
-        inputs=torch.from_numpy(np.concatenate([pair[0] for pair in pairs])),
+        inputs=torch.from_numpy(np.ascontiguousarray(np.concatenate([pair[0] for pair in pairs]))),
         labels=torch.from_numpy(labels),
         sizes=torch.tensor([len(pair[1]) for pair in pairs]),
         ids=names,
-        test_inputs=torch.from_numpy(test_inputs),
+        test_inputs=torch.from_numpy(test_inputs.copy(order="C")),
         test_labels=torch.from_numpy(test_labels),
         classes=count,
     )
 
 
 def _pair(given: Any, whose: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Inputs and labels as arrays of our own and of the right type, or an error that names whose they are."""
+    """Inputs and labels as arrays of the right type, or an error that names whose they are."""
     try:
         inputs, labels = given
     except (TypeError, ValueError):
         raise DataError(f"{whose}: expected a pair (inputs, labels), not a {type(given).__name__}") from None
     try:
-        x, y = np.asarray(inputs, dtype=np.float32).copy(order="C"), np.asarray(labels)
+        x, y = np.asarray(inputs, dtype=np.float32), np.asarray(labels)
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{whose}: inputs are not numbers of one shape ({error})") from error
     if x.ndim < 2:
         raise DataError(f"{whose}: inputs need shape [sample, ...], not {x.shape}")
     if y.ndim != 1 or len(y) != len(x):
         raise DataError(f"{whose}: {len(x)} inputs need as many labels, not an array of shape {y.shape}")
-    if not np.isfinite(x).all():
+    check_values(x, whose)
+    return x, check_labels(y, whose)
+
+
+def check_values(inputs: np.ndarray[Any, Any], whose: str) -> None:
+    """Refuse inputs that nothing can be learned from; without a copy, because they may be large."""
+    if inputs.size == 0:
+        return
+    with np.errstate(invalid="ignore"):
+        reach = max(abs(float(inputs.min())), abs(float(inputs.max())))
+    if not np.isfinite(reach):
         raise DataError(f"{whose}: inputs hold NaN or infinity; clean or impute them first")
-    if x.size and np.abs(x).max() > LARGEST:
-        raise DataError(f"{whose}: inputs reach {np.abs(x).max():.3g}; scale them to numbers of order 1 first")
+    if reach > LARGEST:
+        raise DataError(f"{whose}: inputs reach {reach:.3g}; scale them to numbers of order 1 first")
+
+
+def check_labels(y: np.ndarray[Any, Any], whose: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Labels as whole numbers, or an error that names whose they are."""
     if y.dtype.kind not in "iufb" and len(y):
         raise DataError(f"{whose}: labels must be whole numbers 0, 1, 2, ..., not {y.dtype}; number the classes first")
     if len(y) and not np.array_equal(y, y.astype(np.int64)):
         raise DataError(f"{whose}: labels must be whole numbers 0, 1, 2, ...")
-    return x, y.astype(np.int64)
+    return y.astype(np.int64)

@@ -1,16 +1,23 @@
 """How a client moves its beliefs towards its data, many clients at once."""
 
-from surefed.learn.base import Learner, Lesson, Rows, draw_batches
+from surefed.learn.base import Learner, Lesson, Rows, draw_batches, values_at_once
 from surefed.learn.early_stop import Watch
 from surefed.learn.functional import Network
+from surefed.learn.likelihood import Categorical, Figure, Gaussian, Likelihood, accuracy, log_loss, losses
+from surefed.learn.masks import Masks
 from surefed.learn.point import Point
-from surefed.learn.prediction import accuracy, log_loss, losses, predict
+from surefed.learn.prediction import predict
 from surefed.learn.variational import KLWeights, Prior, Variational, kl_shares
 
 __all__ = [
+    "Categorical",
+    "Figure",
+    "Gaussian",
     "KLWeights",
     "Learner",
     "Lesson",
+    "Likelihood",
+    "Masks",
     "Network",
     "Point",
     "Prior",
@@ -23,4 +30,5 @@ __all__ = [
     "log_loss",
     "losses",
     "predict",
+    "values_at_once",
 ]

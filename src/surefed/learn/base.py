@@ -8,14 +8,18 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from surefed.core import Belief, Stream
 from surefed.learn.functional import Network
+from surefed.learn.masks import Masks
 
 BLOCK = 1 << 20
 """Weights in a block on a CPU. A few clients at a time, each block doing all its batches while it is in the cache,
 measured faster than the whole stack or single clients (docs/decisions.md); on a GPU the whole stack is one block."""
+
+VALUES = 1 << 24
+"""Numbers that the layers of a block keep, or a prediction goes through, at once on a CPU: 64 MiB; on a GPU 64 times as
+many."""
 
 STEEPEST = 1e15
 """The largest slope a learner is shown."""
@@ -26,12 +30,14 @@ class Rows:
     """The weights of many networks and what their optimiser remembers; updated in place by whoever owns them.
 
     mean, rho: [row, weight]. moments: [row, weight] each. steps: [row], how many steps each row has taken.
+    buffers: [row, number], the running statistics of networks that keep some; never sent to anybody.
     """
 
     mean: Tensor
     rho: Tensor
     moments: tuple[Tensor, ...]
     steps: Tensor
+    buffers: Tensor
 
     def belief(self, part: slice = slice(None)) -> Belief:
         """A view of some rows as a belief; it changes when the rows do."""
@@ -39,10 +45,11 @@ class Rows:
 
     def __getitem__(self, part: slice | Tensor) -> Rows:
         moments = tuple(moment[part] for moment in self.moments)
-        return Rows(self.mean[part], self.rho[part], moments, self.steps[part])
+        return Rows(self.mean[part], self.rho[part], moments, self.steps[part], self.buffers[part])
 
     def __setitem__(self, part: slice | Tensor, rows: Rows) -> None:
         self.mean[part], self.rho[part], self.steps[part] = rows.mean, rows.rho, rows.steps
+        self.buffers[part] = rows.buffers
         for mine, other in zip(self.moments, rows.moments, strict=True):
             mine[part] = other
 
@@ -51,10 +58,10 @@ class Rows:
 class Lesson:
     """What the rows see in one round: each row its own minibatches and its own noise.
 
-    inputs: [sample, ...] and labels: [sample], of all clients together.
+    inputs: [sample, ...] and labels: [sample, ...], of all clients together.
     batches: int64 [row, batch, sample], indices into them.
     sizes: int64 [row], how many samples the row's client has.
-    noise: one stream per row.
+    noise: one stream per row, for the weights and for layers such as dropout.
     round: which round it is.
     """
 
@@ -76,11 +83,30 @@ class Learner(Protocol):
         """Take the round's steps, in place, on the rows marked active (default: all)."""
 
 
-def blocks(rows: int, weights: int, active: Tensor | None, device: torch.device) -> Iterator[slice | Tensor]:
-    """Cut the active rows into blocks of a size that suits the device; slices wherever rows are neighbours."""
-    height = max(1, BLOCK // weights) if device.type == "cpu" else rows
+def begin(network: Network, mean: Tensor, rho: float, rows: int, moments: int) -> Rows:
+    """Rows that all start from the same weights, with so many moments that are still zero. mean: [weight]"""
+    start = mean.expand(rows, -1).contiguous()
+    steps = torch.zeros(rows, dtype=torch.int64, device=start.device)
+    buffers = network.initial_buffers().to(start.device).repeat(rows, 1)
+    blank = tuple(torch.zeros_like(start) for _ in range(moments))
+    return Rows(start, torch.full_like(start, rho), blank, steps, buffers)
+
+
+def values_at_once(device: torch.device) -> int:
+    """How many numbers may be in flight between the layers of a network."""
+    return VALUES if device.type == "cpu" else 64 * VALUES
+
+
+def blocks(network: Network, rows: Rows, lesson: Lesson, active: Tensor | None) -> Iterator[slice | Tensor]:
+    """Cut the active rows into blocks of a size that suits the device; slices wherever rows are neighbours.
+
+    Both the weights of a block and what its layers keep of a minibatch are bounded; a block has at least one row.
+    """
+    count, device = len(rows.steps), rows.mean.device
+    most = values_at_once(device) // (lesson.batches.shape[2] * network.kept(lesson.inputs))
+    height = max(1, min(most, BLOCK // network.weights if device.type == "cpu" else count))
     if active is None or bool(active.all()):
-        yield from (slice(first, min(first + height, rows)) for first in range(0, rows, height))
+        yield from (slice(first, min(first + height, count)) for first in range(0, count, height))
     else:
         yield from active.nonzero().flatten().split(height)
 
@@ -95,16 +121,24 @@ def draw_batches(order: Stream, sizes: Tensor, round: int, batches: int, batch_s
     return shuffled.gather(1, turn).view(-1, batches, batch_size)
 
 
-def gradient(network: Network, weights: Tensor, inputs: Tensor, labels: Tensor) -> Tensor:
-    """Gradient of every row's mean cross-entropy with respect to its own weights. [row, weight]
+def gradient(
+    network: Network, weights: Tensor, inputs: Tensor, labels: Tensor, masks: Masks, buffers: Tensor
+) -> Tensor:
+    """Gradient of every row's mean loss with respect to its own weights. [row, weight]
 
     A row whose gradient is not a number, as when a neighbour sent weights of 1e20, counts as 0; a huge one is cut to
-    STEEPEST, whose square is still a number.
+    STEEPEST, whose square is still a number. Running statistics move on, in place.
+
+    Args:
+        weights: [row, weight].
+        inputs, labels: [row, sample, ...].
+        masks: what layers such as dropout draw.
+        buffers: [row, number].
     """
     leaves = [part.detach().requires_grad_() for part in network.split(weights)]
     with torch.enable_grad():
-        scores = network.apply(leaves, inputs)  # [row, sample, class]
-        loss = F.cross_entropy(scores.flatten(0, 1), labels.flatten(), reduction="sum") / labels.shape[1]
+        outputs = network.apply(leaves, inputs, masks=masks, buffers=buffers)  # [row, sample, ...]
+        loss = network.likelihood.energy(outputs, labels)
     slopes = torch.cat([part.flatten(1) for part in torch.autograd.grad(loss, leaves)], dim=1)
     finite = torch.isfinite(slopes.sum(1, keepdim=True))
     if not bool(finite.all()):

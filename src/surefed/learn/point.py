@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefed.learn.base import Lesson, Rows, blocks, gradient
+from surefed.learn import native
+from surefed.learn.base import Lesson, Rows, begin, blocks, gradient
 from surefed.learn.functional import Network
+from surefed.learn.masks import Masks
 
 
 @dataclass(frozen=True)
@@ -23,24 +25,26 @@ class Point:
 
     def init(self, mean: Tensor, rows: int) -> Rows:
         """Rows that all start from the same weights; rho is the same everywhere, so that pooling is averaging."""
-        start = mean.expand(rows, -1).contiguous()
-        moments = (torch.zeros_like(start),)
-        return Rows(
-            start, torch.full_like(start, self.rho), moments, torch.zeros(rows, dtype=torch.int64, device=start.device)
-        )
+        return begin(self.network, mean, self.rho, rows, moments=1)
 
     @torch.no_grad()
     def learn(self, rows: Rows, lesson: Lesson, active: Tensor | None = None) -> None:
-        """All batches of the round, block after block."""
-        for part in blocks(len(rows.steps), rows.mean.shape[1], active, rows.mean.device):
-            block, batches = rows[part], lesson.batches[part]
+        """All batches of the round: row after row in native code where there is some, else block after block."""
+        plan = native.plan_for(self.network, rows, lesson)
+        if plan is not None:
+            recipe = native.Recipe(self.learning_rate, self.keep_moments, momentum=self.momentum)
+            native.learn(plan, rows, lesson, active, recipe)
+            return
+        for part in blocks(self.network, rows, lesson, active):
+            block, batches, noise = rows[part], lesson.batches[part], lesson.noise[part]
             (buffer,) = block.moments
             if not self.keep_moments:
                 buffer.zero_()
                 block.steps.zero_()
             for turn in range(batches.shape[1]):
                 seen = batches[:, turn]
-                slope = gradient(self.network, block.mean.clone(), lesson.inputs[seen], lesson.labels[seen])
+                inputs, labels, masks = lesson.inputs[seen], lesson.labels[seen], Masks(noise, lesson.round, turn)
+                slope = gradient(self.network, block.mean.clone(), inputs, labels, masks, block.buffers)
                 buffer.mul_(self.momentum).add_(slope)
                 block.mean.sub_(buffer, alpha=self.learning_rate)
                 block.steps += 1

@@ -1,95 +1,94 @@
-"""Chains of common layers as batched matrix products over a stack of clients: no vmap, no per-client call."""
+"""Modules made of known layers as batched operations over a stack of clients: no vmap, no per-client call.
+
+A module of somebody's own joins in by saying, in an attribute of its class, what it is:
+
+    each_sample_alone = True    it has no weights and looks at one sample at a time
+    sums_children = True        it gives the sum of what its children make of its input, as a residual block does
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-Plan = Callable[[list[Tensor], Tensor], Tensor]
-Layer = Callable[[Tensor, list[Tensor]], Tensor]
+from surefed.learn import layers
+from surefed.learn.layers import Layer, Pass, Where
+from surefed.learn.likelihood import LogNoise
 
-# Layers without weights that treat every sample alone: rows and samples are merged into one batch for them.
-_ALONE = (
+_ELEMENTWISE = (
     nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Hardtanh, nn.Identity,
-    nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.Flatten,
 )  # fmt: skip
 
+KNOWN: dict[type[nn.Module], Callable[[Any, Where], Layer]] = {
+    **dict.fromkeys(_ELEMENTWISE, layers.elementwise),
+    **dict.fromkeys((nn.MaxPool1d, nn.AvgPool1d, nn.AdaptiveAvgPool1d), layers.pooling(1)),
+    **dict.fromkeys((nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d), layers.pooling(2)),
+    **dict.fromkeys((nn.Dropout1d, nn.Dropout2d, nn.Dropout3d), layers.dropout(channels=True)),
+    **dict.fromkeys(layers.BATCH_NORMS, layers.batch_norm),
+    LogNoise: layers.log_noise,
+    nn.Conv1d: layers.convolution(F.conv1d, 1),
+    nn.Conv2d: layers.convolution(F.conv2d, 2),
+    nn.Flatten: layers.flatten,
+    nn.Dropout: layers.dropout(channels=False),
+    nn.GroupNorm: layers.group_norm,
+    nn.LayerNorm: layers.layer_norm,
+    nn.Linear: layers.linear,
+}
+"""How each type of layer is made to serve a stack; exactly that type, because a subclass may do anything."""
 
-def stacked(module: nn.Module) -> Plan | None:
-    """A stacked version of a module made of known layers in sequence, or None."""
+
+def stacked(module: nn.Module) -> Layer | None:
+    """A stacked version of a module made of known layers, or None."""
+    kept = [value for name, value in module.named_buffers() if not name.endswith("num_batches_tracked")]
+    where = {id(value): at for values in (module.parameters(), kept) for at, value in enumerate(values)}
     try:
-        layers = list(_layers(module))
+        return _layer(module, where)
     except LookupError:
         return None
-    used = [id(value) for values, _ in layers for value in values]
-    if used != [id(value) for value in module.parameters()]:
-        return None  # a weight that is used twice is left to vmap
-
-    def run(parameters: list[Tensor], inputs: Tensor) -> Tensor:
-        at, values = 0, inputs
-        for own, layer in layers:
-            values = layer(values, parameters[at : at + len(own)])
-            at += len(own)
-        return values
-
-    return run
 
 
-def _layers(module: nn.Module) -> Iterator[tuple[list[nn.Parameter], Layer]]:
-    """Each layer with its own parameters; LookupError where one is unknown."""
-    kind, own = type(module), [value for value in module._parameters.values() if value is not None]
-    if module._forward_hooks or module._forward_pre_hooks:
-        raise LookupError("hooks are left to vmap")
-    if kind is nn.Sequential:
-        for child in module._modules.values():  # children() would pass over a layer that stands twice
-            assert child is not None
-            yield from _layers(child)
-    elif kind is nn.Linear:
-        yield own, _linear
-    elif isinstance(module, nn.Conv2d) and kind is nn.Conv2d and module.padding_mode == "zeros":
-        yield own, _convolution(module)
-    elif kind in _ALONE and getattr(module, "start_dim", 1) == 1:
-        yield own, _alone(module)
-    else:
+def _layer(module: nn.Module, where: Where) -> Layer:
+    """The stacked version of a layer or a container; LookupError where one is unknown."""
+    kind = type(module)
+    if module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module):
+        raise LookupError("left to vmap")
+    if kind in KNOWN:
+        return KNOWN[kind](module, where)
+    owned = any(value is not None for value in chain(module._parameters.values(), module._buffers.values()))
+    if owned:
         raise LookupError(kind.__name__)
+    if vars(kind).get("each_sample_alone") is True and not module._modules:
+        return layers.alone(module, where)
+    if kind is nn.Sequential:
+        return _chain(_children(module, where))
+    if vars(kind).get("sums_children") is True and module._modules:
+        return _sum(_children(module, where))
+    raise LookupError(kind.__name__)
 
 
-def _alone(module: nn.Module) -> Layer:
-    writes = getattr(module, "inplace", False)
+def _children(module: nn.Module, where: Where) -> list[Layer]:
+    # children() would pass over a layer that stands twice
+    return [_layer(child, where) for child in module._modules.values() if child is not None]
 
-    def layer(values: Tensor, _: list[Tensor]) -> Tensor:
-        merged = values.flatten(0, 1)
-        out: Tensor = module(merged.clone() if writes else merged)
-        return out.view(*values.shape[:2], *out.shape[1:])
+
+def _chain(steps: list[Layer]) -> Layer:
+    def layer(values: Tensor, given: Pass) -> Tensor:
+        for step in steps:
+            values = step(values, given)
+        return values
 
     return layer
 
 
-def _linear(values: Tensor, parameters: list[Tensor]) -> Tensor:
-    """values: [row, sample, in]; weight: [row, out, in]; bias: [row, out]."""
-    weight = parameters[0].transpose(1, 2)
-    if values.dim() != 3:  # nn.Linear acts on the last axis whatever stands before it
-        flat = _linear(values.flatten(1, -2), parameters)
-        return flat.view(*values.shape[:-1], flat.shape[-1])
-    if len(parameters) == 1:
-        return torch.bmm(values, weight)
-    return torch.baddbmm(parameters[1][:, None], values, weight)
-
-
-def _convolution(module: nn.Conv2d) -> Layer:
-    def layer(values: Tensor, parameters: list[Tensor]) -> Tensor:
-        """values: [row, sample, channel, height, width]; weight: [row, out, in / groups, height, width].
-
-        One grouped convolution: a group per row and group of the layer.
-        """
-        rows, samples = values.shape[:2]
-        weight = parameters[0].flatten(0, 1)
-        bias = parameters[1].flatten() if len(parameters) == 2 else None
-        side_by_side = values.transpose(0, 1).flatten(1, 2)  # [sample, row * channel, height, width]
-        out = F.conv2d(side_by_side, weight, bias, module.stride, module.padding, module.dilation, rows * module.groups)
-        return out.view(samples, rows, -1, *out.shape[2:]).transpose(0, 1)
+def _sum(parts: list[Layer]) -> Layer:
+    def layer(values: Tensor, given: Pass) -> Tensor:
+        first, *others = (part(values, given) for part in parts)
+        for other in others:
+            first = first + other
+        return first
 
     return layer

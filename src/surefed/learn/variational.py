@@ -4,10 +4,12 @@ Bayes by Backprop (Blundell et al. 2015): weights are drawn as mean + softplus(r
 respect to the drawn weights needs automatic differentiation; the rest is closed form, std being softplus(rho):
 
     d/dmean = g + c (mean - prior_mean) / prior_std^2
-    d/drho  = (g * eps + c (std / prior_std^2 - 1 / std)) * sigmoid(rho)
+    d/drho  = (g * eps + c (std - prior_std) (std + prior_std) / (std prior_std^2)) * sigmoid(rho)
 
 With the streaming prior, the prior of a round is the row's own belief when the round begins, and the batches of the
 round together pay the KL exactly once: c = share_b / batch_size, the shares adding up to 1.
+
+Weights that have no posterior (`Network.certain`) keep the smallest std, are used without noise and pay no KL.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from surefed.core import RHO_MAX, RHO_MIN, Belief, Stream
-from surefed.learn.base import Lesson, Rows, blocks, gradient
+from surefed.core import RHO_MAX, RHO_MIN, Stream
+from surefed.learn import native
+from surefed.learn.base import Lesson, Rows, begin, blocks, gradient
 from surefed.learn.functional import Network
+from surefed.learn.masks import Masks
 
 Prior = Literal["streaming", "fixed"]
 KLWeights = Literal["uniform", "blundell"]
@@ -55,16 +59,16 @@ class Variational:
 
     def init(self, mean: Tensor, rows: int) -> Rows:
         """Rows that all start from the same mean and the same rho."""
-        start = mean.expand(rows, -1).contiguous()
-        moments = tuple(torch.zeros_like(start) for _ in range(4))
-        return Rows(
-            start, torch.full_like(start, self.rho), moments, torch.zeros(rows, dtype=torch.int64, device=start.device)
-        )
+        return begin(self.network, mean, self.rho, rows, moments=4)
 
     @torch.no_grad()
     def learn(self, rows: Rows, lesson: Lesson, active: Tensor | None = None) -> None:
-        """All batches of the round, block after block."""
-        for part in blocks(len(rows.steps), rows.mean.shape[1], active, rows.mean.device):
+        """All batches of the round: row after row in native code where there is some, else block after block."""
+        plan = native.plan_for(self.network, rows, lesson) if self.samples == 1 else None
+        if plan is not None:
+            native.learn(plan, rows, lesson, active, self._recipe(lesson))
+            return
+        for part in blocks(self.network, rows, lesson, active):
             block = rows[part]
             self._learn_block(block, lesson, part)
             if isinstance(part, Tensor):  # a slice is a view, already written
@@ -75,44 +79,75 @@ class Variational:
             block.steps.zero_()
             for moment in block.moments:
                 moment.zero_()
+        certain = self.network.certain
+        if certain is not None:
+            block.rho.masked_fill_(certain, RHO_MIN)
         prior = self._prior(block)
         batches, noise = lesson.batches[part], lesson.noise[part]
-        count, size = batches.shape[1:]
-        # the batches of a round of the streaming prior, or of a pass over the data of the fixed one, pay the KL once
-        owed = torch.ones_like(block.mean[:, :1]) / (
-            size if self.prior == "streaming" else lesson.sizes[part, None] / count
-        )
-        for turn, share in enumerate(kl_shares(count, self.kl_weights)):
+        count = batches.shape[1]
+        costs = self._costs(lesson, part).to(block.mean.dtype)
+        for turn in range(count):
             seen = batches[:, turn]  # [row, sample]
-            inputs, labels = lesson.inputs[seen], lesson.labels[seen]
-            std = block.rho.exp().log1p_()  # softplus, rho being at most RHO_MAX
-            slope_mean, slope_std = self._slopes(block.mean, std, inputs, labels, noise, lesson.round, turn)
+            sight = lesson.inputs[seen], lesson.labels[seen]
+            std = _softplus(block.rho)
+            if certain is not None:
+                std.masked_fill_(certain, 0.0)
+            slope_mean, slope_std = self._slopes(block, std, *sight, noise, lesson.round, turn)
             if turn > 0 or self.prior == "fixed":  # in the first batch a belief is its own prior, and the pull is 0
-                self._pull(slope_mean, slope_std, block.mean, std, prior, self.kl_scale * share * owed)
+                self._pull(slope_mean, slope_std, block.mean, std, prior, costs[:, turn, None])
             slope_std *= block.rho.sigmoid()
+            if certain is not None:
+                slope_std.masked_fill_(certain, 0.0)
             block.steps += 1
             self._adam(block.mean, slope_mean, block.moments[0], block.moments[1], block.steps)
             self._adam(block.rho, slope_std, block.moments[2], block.moments[3], block.steps)
             block.rho.clamp_(RHO_MIN, RHO_MAX)
 
+    def _costs(self, lesson: Lesson, part: slice | Tensor = slice(None)) -> Tensor:
+        """What the KL costs each row in each batch. float64 [row, batch]
+
+        The batches of a round of the streaming prior, or of a pass over the data of the fixed one, pay it once.
+        """
+        count, size = lesson.batches.shape[1:]
+        shares = torch.tensor(kl_shares(count, self.kl_weights), dtype=torch.float64, device=lesson.sizes.device)
+        samples = torch.full_like(lesson.sizes[part], size) if self.prior == "streaming" else lesson.sizes[part] / count
+        return self.kl_scale * shares / samples[:, None]
+
+    def _recipe(self, lesson: Lesson) -> native.Recipe:
+        return native.Recipe(
+            self.learning_rate,
+            self.keep_moments,
+            cost=self._costs(lesson),
+            prior_std=None if self.prior == "streaming" else self._prior_std(),
+            decay=self.betas[0],
+            decay_squares=self.betas[1],
+            epsilon=self.epsilon,
+        )
+
+    def _prior_std(self) -> float:
+        """The std of the fixed prior."""
+        return softplus(torch.tensor(self.rho)).item() if self.prior_std is None else self.prior_std
+
     @staticmethod
     def _pull(
         slope_mean: Tensor, slope_std: Tensor, mean: Tensor, std: Tensor, prior: tuple[Tensor, Tensor], cost: Tensor
     ) -> None:
-        """Add the gradient of cost * KL, in place. cost: [row, 1]"""
-        centre, precision = prior
-        stiffness = precision * cost
+        """Add the gradient of cost * KL, in place; exactly 0 where a belief is its prior. cost: [row, 1]"""
+        centre, width = prior
+        stiffness = cost / width.square()
         slope_mean.addcmul_(mean - centre, stiffness)
-        slope_std.addcmul_(std, stiffness).addcdiv_(cost, std, value=-1.0)
+        slope_std.add_(((std - width) * (std + width)).mul_(stiffness).div_(std))
 
     def _slopes(
-        self, mean: Tensor, std: Tensor, inputs: Tensor, labels: Tensor, noise: Stream, round: int, turn: int
+        self, block: Rows, std: Tensor, inputs: Tensor, labels: Tensor, noise: Stream, round: int, turn: int
     ) -> tuple[Tensor, Tensor]:
         """Gradient of the expected loss with respect to mean and std, from `samples` weight draws."""
         slopes: list[tuple[Tensor, Tensor]] = []
         for draw in range(self.samples):
-            eps = noise.normal(std.shape[1], round=round, draw=turn * self.samples + draw)
-            slope = gradient(self.network, torch.addcmul(mean, std, eps), inputs, labels)
+            masks = Masks(noise, round, turn * self.samples + draw)
+            eps = noise.normal(std.shape[1], round=round, draw=masks.draw)
+            weights = torch.addcmul(block.mean, std, eps)
+            slope = gradient(self.network, weights, inputs, labels, masks, block.buffers)
             slopes.append((slope, eps.mul_(slope)))
         if self.samples == 1:
             return slopes[0]
@@ -120,13 +155,15 @@ class Variational:
         return torch.stack(by_mean).mean(0), torch.stack(by_std).mean(0)
 
     def _prior(self, block: Rows) -> tuple[Tensor, Tensor]:
-        """Mean and precision that the KL pulls towards. [row, weight] each"""
+        """Mean and std that the KL pulls towards. [row, weight] each"""
         if self.prior == "streaming":
-            belief = Belief(block.mean.clone(), block.rho)
-            return belief.mean, belief.std.square_().reciprocal_()
-        std = softplus(torch.tensor(self.rho)).item() if self.prior_std is None else self.prior_std
-        zero = torch.zeros_like(block.mean)
-        return zero, torch.full_like(zero, std**-2)
+            centre, width = block.mean.clone(), _softplus(block.rho)
+        else:
+            centre = torch.zeros_like(block.mean)
+            width = torch.full_like(centre, self._prior_std())
+        if self.network.certain is not None:
+            width.masked_fill_(self.network.certain, torch.inf)
+        return centre, width
 
     def _adam(self, value: Tensor, slope: Tensor, first: Tensor, second: Tensor, steps: Tensor) -> None:
         """Adam (Kingma and Ba 2015), each row with its own step count."""
@@ -138,3 +175,8 @@ class Variational:
         second.mul_(decay_squares).addcmul_(slope, slope, value=1.0 - decay_squares)
         spread = second.sqrt().add_((self.epsilon * rest).to(value.dtype)).div_(pace)
         value.addcdiv_(first, spread, value=-1.0)
+
+
+def _softplus(rho: Tensor) -> Tensor:
+    """log(1 + exp(rho)), for a rho of at most RHO_MAX."""
+    return rho.exp().log1p_()

@@ -1,4 +1,4 @@
-"""Logistic regression."""
+"""Logistic regression, or linear regression where labels are numbers."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from torch import nn
 
 
 def linear(shape: tuple[int, ...], classes: int) -> nn.Module:
-    """One linear layer: multinomial logistic regression."""
+    """One linear layer: logistic regression, or linear regression where labels are numbers."""
     return nn.Sequential(nn.Flatten(), nn.Linear(prod(shape), classes))

@@ -7,6 +7,7 @@ from typing import Any
 
 from surefed.core import RecordError
 from surefed.records import Record, read
+from surefed.report.history import apart_since, fall, notices
 
 
 def find(paths: list[Path]) -> list[Record]:
@@ -23,7 +24,8 @@ def find(paths: list[Path]) -> list[Record]:
 def summary(record: Record) -> dict[str, Any]:
     """The figures that people compare. Shares are None where there is nobody to trust."""
     last = record.rounds[-1] if record.rounds else {}
-    accuracy, trusted = last.get("accuracy", {}), last.get("trusted", {})
+    accuracy, trusted, found = (last.get(key, {}) for key in ("accuracy", "trusted", "detection"))
+    dip = fall(record)
     return {
         "name": record.experiment.get("name"),
         "rule": record.experiment["rule"]["name"],
@@ -38,6 +40,12 @@ def summary(record: Record) -> dict[str, Any]:
         "backdoor": last.get("backdoor", {}).get("mean"),
         "trusts_honest": trusted.get("honest"),
         "trusts_malicious": trusted.get("malicious"),
+        "precision": found.get("precision"),
+        "recall": found.get("recall"),
+        "apart_since": apart_since(record),
+        "poisoned": dip is not None,
+        "recovered": dip.recovered if dip is not None else None,
+        "notices": notices(record),
         "seconds": sum(line["rounds"] + line["evaluate"] for line in record.timing),
         "folder": str(record.path),
     }

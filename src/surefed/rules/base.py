@@ -13,7 +13,7 @@ from surefed.core import RHO_MAX, RHO_MIN, Belief
 
 S = TypeVar("S", bound=tuple[Any, ...])
 
-Need = Literal["local", "previous", "malicious", "honest", "halves", "loss"]
+Need = Literal["local", "previous", "malicious", "honest", "degrees", "halves", "loss"]
 """What a rule may ask for beyond the social belief; a caller provides only what is asked for."""
 
 
@@ -31,10 +31,12 @@ class Receivers:
     previous: the social belief before this round's learning; None unless needed. [receiver, weight]
     malicious: how many of the senders heard are malicious, for rules that must be told; None unless needed. [receiver]
     honest: which senders are honest, which only a control may know; None unless needed. bool [sender]
+    degrees: how many others each sender hears, for rules that weigh by it; None unless needed. int64 [sender]
     halves: two beliefs that each learn from a half of the receiver's own data; None unless needed. [receiver, weight]
     loss: (models [model, weight], samples) -> the mean loss of each model on so many of each receiver's own training
         samples [receiver, model]; None unless needed.
     layers: how many weights each parameter of the network has, in order.
+    certain: the weights that have no posterior, such as BatchNorm's; None where every weight has one. bool [weight]
     round, rounds: which round it is, counted from 0, and how many there will be.
     detail: whether somebody wants to know more than who is trusted.
     """
@@ -47,9 +49,11 @@ class Receivers:
     previous: Belief | None = None
     malicious: Tensor | None = None
     honest: Tensor | None = None
+    degrees: Tensor | None = None
     halves: tuple[Belief, Belief] | None = None
     loss: Callable[[Tensor, int], Tensor] | None = None
     layers: tuple[int, ...] = ()
+    certain: Tensor | None = None
     detail: bool = False
 
 
@@ -62,6 +66,8 @@ class Inspection:
     worst: the weight that is the most stds away. int64 [receiver, sender]
     sigmas: how many stds it is away. [receiver, sender]
     overwritten: how many weights introspection put back. int64 [receiver]
+    told: how many malicious senders the rule was told to reckon with. int64 [receiver]
+    used: how many it did reckon with: fewer where it is not defined for so many. int64 [receiver]
     All but `trusted` are None where the rule has no such thing, or nobody asked for detail.
     """
 
@@ -70,6 +76,8 @@ class Inspection:
     worst: Tensor | None = None
     sigmas: Tensor | None = None
     overwritten: Tensor | None = None
+    told: Tensor | None = None
+    used: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +97,14 @@ class Rule(Generic[S]):
     judge: (receivers, sent, edges, state) -> outcome, a pure function of the author's; call `step`, which guards it.
     needs: what `judge` reads of the receivers beyond the social belief; a rule that needs no local belief costs none.
     learner: how the paper (or the rule's source) trains clients under it.
+    bound: how many malicious senders it is defined for, in words, for rules that may be told of more.
     """
 
     init: Callable[[int, int], S]
     judge: Callable[[Receivers, Belief, Tensor, S], Outcome[S]]
     needs: frozenset[Need] = field(default=frozenset())
     learner: Literal["variational", "point"] = "variational"
+    bound: str = ""
 
     def step(self, at: Receivers, sent: Belief, edges: Tensor, state: S) -> Outcome[S]:
         """Judge what was sent.
@@ -120,6 +130,25 @@ class Rule(Generic[S]):
         outcome = self.judge(at, sent, edges, state)
         social = Belief(outcome.social.mean, outcome.social.rho.clamp(RHO_MIN, RHO_MAX))
         return replace(outcome, social=social)
+
+
+def some(at: Receivers, rows: Tensor) -> Receivers:
+    """Some of the receivers. rows: int64 [row]"""
+    whole = ("social", "local", "local_learns", "previous", "malicious")
+    picked: dict[str, Any] = {name: None if (value := getattr(at, name)) is None else value[rows] for name in whole}
+    if at.halves is not None:
+        picked["halves"] = (at.halves[0][rows], at.halves[1][rows])
+    if (loss := at.loss) is not None:
+        picked["loss"] = lambda models, samples: loss(models, samples)[rows]
+    return replace(at, **picked)
+
+
+def equally_certain(sent: Belief, certain: Tensor | None) -> Belief:
+    """What was sent, with one std for all senders on the weights without posterior: pooling averages those.
+
+    certain: bool [weight], or None where every weight has a posterior.
+    """
+    return sent if certain is None else Belief(sent.mean, sent.rho.masked_fill(certain, RHO_MIN))
 
 
 def stateless(receivers: int, senders: int) -> Nothing:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from surefed.core import Belief
-from surefed.core.robust import at_most, half, mix, trimmed, uniform
-from surefed.rules.base import Inspection, Nothing, Outcome, Receivers, Rule, stateless
+from surefed.core.robust import half, mix, reckoned, trimmed, uniform
+from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, stateless
 
 
 def bridge(*, trim: int | None = None) -> Rule[Nothing]:
@@ -25,11 +25,12 @@ def bridge(*, trim: int | None = None) -> Rule[Nothing]:
     def judge(at: Receivers, sent: Belief, edges: Tensor, state: Nothing) -> Outcome[Nothing]:
         told = trim if trim is not None else at.malicious
         assert told is not None
-        drop = at_most(told, half(edges))
+        told, drop = reckoned(told, half(edges))
         left = trimmed(sent.mean, edges, drop, otherwise=at.social.mean).double()
         own = 1.0 / (edges.sum(1) - 2 * drop + 1).double()[:, None]
         mean = (own * at.social.mean.double() + (1.0 - own) * left).to(at.social.mean.dtype)
         rho = mix(at.social.rho, sent.rho, *uniform(edges))
-        return Outcome(Belief(mean, rho), state, Inspection(edges))
+        return Outcome(Belief(mean, rho), state, Inspection(edges, told=told, used=drop))
 
-    return Rule(stateless, judge, needs=frozenset() if trim is not None else frozenset({"malicious"}), learner="point")
+    needed: frozenset[Need] = frozenset() if trim is not None else frozenset({"malicious"})
+    return Rule(stateless, judge, needs=needed, learner="point", bound="fewer than half of those heard")

@@ -14,7 +14,8 @@ def centered_clipping(*, tau: float | None = None, steps: int = 1, factor: float
     """Move from one's own weights towards every neighbour's, at most a radius each (Karimireddy, He and Jaggi 2021).
 
     `steps` times v <- v + (1/n) sum_j (x_j - v) min(1, tau / ||x_j - v||), v starting from the receiver's own weights,
-    which is the centre it can rely on without a server. Rhos are averaged; who hears nobody keeps its own belief.
+    which is the centre it can rely on without a server. ByzFL (González et al. 2025) starts from 0, later from its last
+    result. Rhos are averaged; who hears nobody keeps its own belief.
 
     Args:
         tau: the radius; None is `factor` times the norm of the receiver's own update of this round.

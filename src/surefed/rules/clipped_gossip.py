@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from surefed.core import Belief
-from surefed.core.robust import at_most, clip_weights, from_own, mix, products, uniform
-from surefed.rules.base import Inspection, Nothing, Outcome, Receivers, Rule, stateless
+from surefed.core.robust import clip_weights, from_own, mix, products, reckoned, uniform
+from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, stateless
 
 
 def clipped_gossip(*, tau: float | None = None) -> Rule[Nothing]:
@@ -26,16 +26,18 @@ def clipped_gossip(*, tau: float | None = None) -> Rule[Nothing]:
     def judge(at: Receivers, sent: Belief, edges: Tensor, state: Nothing) -> Outcome[Nothing]:
         squared = from_own(products(at.social.mean, sent.mean))
         radius: Tensor | float
+        told = used = None
         if tau is None:
             assert at.malicious is not None
             farthest = squared.masked_fill(~edges, 0.0).sort(1, descending=True).values
-            liars = at_most(at.malicious, edges.sum(1) - 1)
-            radius = farthest.gather(1, liars[:, None]).sqrt()
+            told, used = reckoned(at.malicious, edges.sum(1) - 1)
+            radius = farthest.gather(1, used[:, None]).sqrt()
         else:
             radius = tau
         weight = clip_weights(squared, edges, radius)
         mean = mix(at.social.mean, sent.mean, 1.0 - weight.sum(1, keepdim=True), weight)
         rho = mix(at.social.rho, sent.rho, *uniform(edges))
-        return Outcome(Belief(mean, rho), state, Inspection(edges))
+        return Outcome(Belief(mean, rho), state, Inspection(edges, told=told, used=used))
 
-    return Rule(stateless, judge, needs=frozenset() if tau is not None else frozenset({"malicious"}), learner="point")
+    needed: frozenset[Need] = frozenset() if tau is not None else frozenset({"malicious"})
+    return Rule(stateless, judge, needs=needed, learner="point", bound="fewer than all of those heard")

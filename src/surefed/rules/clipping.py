@@ -13,7 +13,8 @@ def clipping(*, bound: float | None = None, factor: float = 3.0) -> Rule[Nothing
     """Scale every neighbour's update down to a bounded norm, then average (Sun et al. 2019; Bagdasaryan et al. 2020).
 
     start + mean_j (x_j - start) / max(1, ||x_j - start|| / M), start being the receiver's weights before this round.
-    Rhos are averaged; who hears nobody keeps its own belief.
+    ByzFL (González et al. 2025) clips the vectors themselves, as if start were 0. Rhos are averaged; who hears nobody
+    keeps its own belief.
 
     Args:
         bound: M; None is `factor` times the norm of the receiver's own update of this round.

@@ -13,8 +13,8 @@ def geometric_median(*, nu: float = 0.1, steps: int = 8) -> Rule[Nothing]:
     """Go to the point nearest to all neighbours by smoothed Weiszfeld steps (RFA; Pillutla, Kakade and Harchaoui 2022).
 
     From the plain mean, `steps` times v <- sum_j b_j x_j / sum_j b_j with b_j = 1 / max(nu, ||v - x_j||). Every step
-    shrinks what a distant sender contributes by a factor only, so against lies of 1e20 eight steps are too few.
-    Rhos are averaged; who hears nobody keeps its own belief.
+    shrinks what a distant sender contributes by a factor only, so against lies of 1e20 eight steps are too few. ByzFL
+    (González et al. 2025) starts from 0 and takes 3 steps. Rhos are averaged; who hears nobody keeps its own belief.
 
     Args:
         nu: distances below this count as this.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from surefed.core import Belief, Scope, band, confidence_set, introspect, measure, pool, pool_within
-from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, stateless
+from surefed.core import Belief, Scope, band, confidence_set, inside, introspect, measure, pool, pool_within
+from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, equally_certain, stateless
 
 
 def surefed(
@@ -28,7 +29,8 @@ def surefed(
 
     Sender j is trusted by receiver i when |local_mean_i - mean_j| <= kappa * local_std_i on a share `agreement` of
     the weights, 1.0 being every weight. The client itself is inspected like any other sender. Where the pooled mean
-    leaves the client's own band, the local mean is put back.
+    leaves the client's own band, the local mean is put back. Weights without posterior, such as BatchNorm's, are not
+    inspected and are averaged over the trusted.
 
     Args:
         kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs. "auto":
@@ -62,9 +64,19 @@ def surefed(
         assert at.local is not None
         assert at.local_learns is not None
         local = at.local if band_std is None else Belief.constant(at.local.mean, band_std)
+        if at.certain is not None:  # nothing is outside of an infinite doubt
+            local = Belief(local.mean, local.rho.masked_fill(at.certain, torch.inf))
+            sent = equally_certain(sent, at.certain)
         width = band(local, disagreement(at, local, c, per_layer) if kappa == "auto" else kappa)
-        distances = measure(local, width, sent.mean, detail=at.detail or agreement < 1)
-        trusted = confidence_set(distances, edges, sent.weights, agreement)
+        if at.certain is not None:
+            width = width.masked_fill(at.certain, torch.inf)
+        if at.detail or agreement < 1:
+            distances = measure(local, width, sent.mean, detail=True)
+            trusted = confidence_set(distances, edges, sent.weights, agreement)
+            seen = Inspection(trusted, distances.outside, distances.worst, distances.sigmas)
+        else:
+            trusted = inside(local, width, sent.mean, edges)
+            seen = Inspection(trusted)
         if bounded:
             pooled = pool_within(sent, trusted, at.social, at.local, floor=std_floor, ceiling=std_ceiling)
         else:
@@ -76,8 +88,7 @@ def surefed(
             "never": torch.zeros_like(at.local_learns),
         }[introspection]
         repaired, overwritten = introspect(pooled, at.local, width, looking, scope=overwrite)
-        inspection = Inspection(trusted, distances.outside, distances.worst, distances.sigmas, overwritten)
-        return Outcome(repaired, state, inspection)
+        return Outcome(repaired, state, replace(seen, overwritten=overwritten))
 
     needs: frozenset[Need] = frozenset({"local", "halves"} if kappa == "auto" else {"local"})
     return Rule(stateless, judge, needs=needs)

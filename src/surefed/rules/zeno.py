@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from surefed.core import Belief
-from surefed.core.robust import mix, uniform, worst_if_not_finite
+from surefed.core.robust import mix, reckoned, uniform, worst_if_not_finite
 from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, stateless
 
 
@@ -37,14 +37,14 @@ def zeno(*, samples: int = 20, rho: float = 5e-4, drop: int | None = None) -> Ru
         score = -after - rho * apart.square() / sent.weights
         order = score.masked_fill(~edges, torch.inf).argsort(dim=1, stable=True)
         rank = order.argsort(dim=1)
-        if drop is None:
-            assert at.malicious is not None
-            kept = edges & (rank >= at.malicious[:, None])
-        else:
-            kept = edges & (rank >= drop)
+        given = at.malicious if drop is None else drop
+        assert given is not None
+        told, used = reckoned(given, edges.sum(1))
+        kept = edges & (rank >= used[:, None])
         keep, weight = uniform(kept)
         social = Belief(mix(at.social.mean, sent.mean, keep, weight), mix(at.social.rho, sent.rho, keep, weight))
-        return Outcome(social, state, Inspection(kept))
+        return Outcome(social, state, Inspection(kept, told=told, used=used))
 
     needs: set[Need] = {"loss", "previous"}
-    return Rule(stateless, judge, needs=frozenset(needs | ({"malicious"} if drop is None else set())), learner="point")
+    needs |= {"malicious"} if drop is None else set()
+    return Rule(stateless, judge, needs=frozenset(needs), learner="point", bound="no more than all of those heard")

@@ -15,11 +15,13 @@ from surefed.attacks import ATTACKS, Attack
 from surefed.core import ConfigError, DataError, Stream, generator
 from surefed.core.registry import build, find
 from surefed.core.streams import key
-from surefed.data import DATASETS, Dataset, Federation, cut
-from surefed.graphs import GRAPHS, Graph, from_networkx
-from surefed.learn import Learner, Network, Point, Variational
+from surefed.data import Federation
+from surefed.graphs import Graph, fitting, from_networkx, named
+from surefed.learn import Categorical, Gaussian, Learner, Likelihood, Network, Point, Variational
 from surefed.models import MODELS
 from surefed.rules import RULES, Rule
+from surefed.rules.before import BEFORE, Before, preceded
+from surefed.sim.data import federated, normalised
 from surefed.sim.engine import learn_alone
 from surefed.sim.experiment import Experiment
 from surefed.sim.resolve import GIVEN, resolve
@@ -36,19 +38,20 @@ def assemble(
 ) -> Setup:
     """Build what an experiment names; data, model and graph may be given instead of named."""
     place = _device(device)
-    rule: Rule[Any] = build(
-        find(experiment.rule.name, RULES, "rule"), "rule", experiment.rule.name, experiment.rule.options, gives=Rule
-    )
+    rule = _rule(experiment)
     lies = experiment.attack
     attack = build(find(lies.name, ATTACKS, "attack"), "attack", lies.name, lies.options, gives=Attack)
     experiment = resolve(experiment, rule, data=data, model=model, graph=graph)
-    clean = _data(experiment, data).to(place)
+    clean, experiment = federated(experiment, data)
+    clean = _numbers(clean.to(place))
     groups = _groups(rule, attack)
     sizes = _training_sizes(experiment, clean, groups)
     if experiment.learn.early_stop and "local" in groups:
         clean = _mixed(clean, experiment.seed)
-    network = Network(_model(experiment, clean, model).to(place))
-    network.check(clean.test_inputs, clean.classes)
+    likelihood, count = _likelihood(experiment, clean, attack)
+    module = normalised(_model(experiment, clean, count, model), experiment, clean)
+    network = Network(module.to(place), likelihood, count)
+    network.check(clean.test_inputs, count)
     everybody_honest = Setup(
         experiment=experiment,
         clean=clean,
@@ -59,7 +62,7 @@ def assemble(
         learner=_learner(experiment, network),
         rule=rule,
         attack=attack,
-        graph=_graph(experiment, clean.clients, graph),
+        graph=_graph(experiment, clean.ids, graph),
         malicious=torch.zeros(clean.clients, dtype=torch.bool, device=place),
         streams=_streams(experiment.seed, clean.ids, [], ("social",), place),
         device=place,
@@ -71,12 +74,24 @@ def assemble(
     owned = (clean.inputs, clean.labels, clean.sizes, malicious.to(place), clean.classes)
     return replace(
         everybody_honest,
-        poisoned=attack.corrupt(*owned, streams["poison"], experiment.data.background),
+        poisoned=attack.corrupt(*owned, streams["poison"], clean.background),
         groups=groups,
         malicious=malicious.to(place),
         streams=streams,
         identity=_identity(everybody_honest),
     )
+
+
+def _rule(experiment: Experiment) -> Rule[Any]:
+    """The rule, and what comes before it."""
+    section, name = experiment.rule, experiment.rule.before
+    rule: Rule[Any] = build(find(section.name, RULES, "rule"), "rule", section.name, section.options, gives=Rule)
+    if name is None:
+        if section.before_options:
+            raise ConfigError("rule.before_options are options of rule.before, which is not set")
+        return rule
+    step = build(find(name, BEFORE, "step before a rule"), "step", name, section.before_options, gives=Before)
+    return preceded(rule, step)
 
 
 def _identity(setup: Setup) -> str:
@@ -97,25 +112,6 @@ def _device(device: torch.device | str) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         raise ConfigError(f"cannot use the device {str(device)!r}: {str(error).splitlines()[0]}") from error
     return chosen
-
-
-def _data(experiment: Experiment, given: Federation | None) -> Federation:
-    section = experiment.data
-    if given is not None:
-        if not isinstance(given, Federation):
-            raise DataError(f"data must be what surefed.federation(...) gives, not a {type(given).__name__}")
-        return given
-    if section.name == GIVEN:
-        raise ConfigError("this experiment's data was given in Python: run it with surefed.run(experiment, data=...)")
-    dataset = build(find(section.name, DATASETS, "dataset"), "dataset", section.name, {}, gives=Dataset)
-    return cut(
-        dataset,
-        section.clients,
-        partition=section.partition,
-        options=section.partition_options,
-        test_share=section.test_share,
-        seed=experiment.seed,
-    )
 
 
 def _groups(rule: Rule[Any], attack: Attack) -> tuple[Group, ...]:
@@ -153,8 +149,32 @@ def _mixed(data: Federation, seed: int) -> Federation:
     return data.reordered((order + data.starts[:, None])[inside])
 
 
-def _model(experiment: Experiment, data: Federation, given: nn.Module | None) -> nn.Module:
-    """Build the network under a seed of its own, so that it does not depend on what the process drew before."""
+def _numbers(data: Federation) -> Federation:
+    """The federation, with labels that are numbers as float32 [sample, target]."""
+    if data.classes:
+        return data
+    labels, tests = (value.float().view(len(value), -1) for value in (data.labels, data.test_labels))
+    return replace(data, labels=labels, test_labels=tests)
+
+
+def _likelihood(experiment: Experiment, data: Federation, attack: Attack) -> tuple[Likelihood, int]:
+    """What a network's outputs mean, and how many classes or targets there are."""
+    if data.classes:
+        return Categorical(), data.classes
+    if attack.poison is not None or attack.trigger is not None:
+        raise ConfigError(
+            f"the attack {experiment.attack.name!r} changes classes, and the labels of this data are numbers; choose "
+            "an attack on what is sent"
+        )
+    noise = experiment.learn.noise
+    return Gaussian(None if noise == "learned" else noise), data.labels.shape[1]
+
+
+def _model(experiment: Experiment, data: Federation, count: int, given: nn.Module | None) -> nn.Module:
+    """Build the network under a seed of its own, so that it does not depend on what the process drew before.
+
+    count: how many classes or targets it tells apart.
+    """
     section = experiment.model
     if given is not None:
         if not isinstance(given, nn.Module):
@@ -168,15 +188,15 @@ def _model(experiment: Experiment, data: Federation, given: nn.Module | None) ->
         if isinstance(factory, nn.Module):
             return factory
         if section.name in MODELS:
-            return build(factory, "model", section.name, section.options, data.shape, data.classes, gives=nn.Module)
-        return _own_model(factory, section.name, section.options, data)
+            return build(factory, "model", section.name, section.options, data.shape, count, gives=nn.Module)
+        return _own_model(factory, section.name, section.options, data.shape, count)
 
 
-def _own_model(factory: Any, name: str, given: dict[str, Any], data: Federation) -> nn.Module:
+def _own_model(factory: Any, name: str, given: dict[str, Any], shape: tuple[int, ...], count: int) -> nn.Module:
     """Call somebody's own factory with its options, and with `shape` and `classes` if it asks for them."""
     try:
         asked = inspect.signature(factory).parameters
-        told = {"shape": data.shape, "classes": data.classes}
+        told = {"shape": shape, "classes": count}
         module = factory(**{name: value for name, value in told.items() if name in asked}, **given)
     except Exception as error:  # somebody's own code may fail in any way
         raise ConfigError(f"cannot build the model {name!r}: {error}") from error
@@ -185,31 +205,13 @@ def _own_model(factory: Any, name: str, given: dict[str, Any], data: Federation)
     return module
 
 
-def _graph(experiment: Experiment, clients: int, given: Graph | nx.Graph | None) -> Graph:
+def _graph(experiment: Experiment, ids: tuple[str, ...], given: Graph | nx.Graph | None) -> Graph:
     section = experiment.graph
-    made: Any = given
-    if made is None:
-        if section.name == GIVEN:
-            raise ConfigError("this experiment's graph was given in Python: use surefed.run(experiment, graph=...)")
-        factory = find(section.name, GRAPHS, "graph")
-        if section.name in GRAPHS:
-            made = build(factory, "graph", section.name, section.options, clients, gives=object)
-        else:
-            made = _own_graph(factory, section.name, section.options, experiment.seed, clients)
-    graph: Graph = made if hasattr(made, "fingerprint") else from_networkx(made)
-    if graph.clients != clients:
-        raise DataError(f"the graph has {graph.clients} nodes, but there are {clients} clients; make them equal")
-    return graph
-
-
-def _own_graph(factory: Any, name: str, given: dict[str, Any], seed: int, clients: int) -> Any:
-    """Call any function that returns a graph; `seed` and `n` are the experiment's unless told otherwise."""
-    try:
-        told = {"seed": key(seed, "graph") & 0xFFFFFFFF, "n": clients}
-        asked = inspect.signature(factory).parameters
-        return factory(**{option: value for option, value in told.items() if option in asked} | given)
-    except Exception as error:  # somebody's own code may fail in any way
-        raise ConfigError(f"cannot build the graph {name!r}: {error}") from error
+    if given is not None:
+        return fitting(given if hasattr(given, "fingerprint") else from_networkx(given), len(ids))
+    if section.name == GIVEN:
+        raise ConfigError("this experiment's graph was given in Python: use surefed.run(experiment, graph=...)")
+    return named(section.name, section.options, clients=len(ids), seed=experiment.seed, ids=ids)
 
 
 def _streams(

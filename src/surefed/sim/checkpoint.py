@@ -15,13 +15,14 @@ from surefed.records import replace_file
 from surefed.sim.engine import World, begin
 from surefed.sim.setup import Setup
 
-FORMAT = 1
+FORMAT = 2
 
 
 def save(path: Path, setup: Setup, world: World) -> None:
     """Write everything the next round needs."""
     tensors: dict[str, Tensor] = {"mean": world.rows.mean, "rho": world.rows.rho, "steps": world.rows.steps}
     tensors |= {f"moments.{at}": moment for at, moment in enumerate(world.rows.moments)}
+    tensors["buffers"] = world.rows.buffers
     tensors["trusted"] = world.trusted
     tensors |= {f"watch.{name}": value for name, value in world.watch._asdict().items()}
     tensors |= {f"rule.{name}": value for name, value in world.state._asdict().items()}
@@ -55,12 +56,13 @@ def load(path: Path, setup: Setup) -> World:
         raise RecordError(
             f"{path} is damaged or cut short ({error}); delete it, and --resume computes the run from the beginning"
         ) from error
-    expected = {"mean", "rho", "steps", "trusted"} | {f"moments.{at}" for at in range(len(world.rows.moments))}
+    expected = {"mean", "rho", "steps", "buffers", "trusted"}
+    expected |= {f"moments.{at}" for at in range(len(world.rows.moments))}
     expected |= {f"watch.{name}" for name in Watch._fields} | {f"rule.{name}" for name in world.state._fields}
     if expected != set(tensors) or tensors["mean"].shape != world.rows.mean.shape:
         raise RecordError(f"{path} does not hold what this version needs; delete it to compute the run again")
     moments = tuple(tensors[f"moments.{at}"] for at in range(len(world.rows.moments)))
-    rows = Rows(tensors["mean"], tensors["rho"], moments, tensors["steps"])
+    rows = Rows(tensors["mean"], tensors["rho"], moments, tensors["steps"], tensors["buffers"])
     state = type(world.state)(**{name: tensors[f"rule.{name}"] for name in world.state._fields})
     watch = Watch(**{name: tensors[f"watch.{name}"] for name in Watch._fields})
     return World(int(about["round"]), rows, state, watch, tensors["trusted"])

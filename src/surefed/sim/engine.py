@@ -10,7 +10,7 @@ from torch import Tensor
 
 from surefed.attacks import Scene, Sent
 from surefed.core import Belief
-from surefed.learn import Lesson, Rows, Watch, accuracy, draw_batches, early_stop, losses, predict
+from surefed.learn import Lesson, Rows, Watch, draw_batches, early_stop, predict, values_at_once
 from surefed.rules import Inspection, Receivers
 from surefed.sim.setup import Group, Setup
 
@@ -62,6 +62,16 @@ def local(setup: Setup, world: World) -> Belief | None:
     return belief(setup, world, "local")
 
 
+def predictions(setup: Setup, world: World, group: Group, inputs: Tensor, *, draws: int = 0) -> Tensor:
+    """What everybody's belief of one group predicts for the same inputs. [client, sample, ...]"""
+    first = setup.groups.index(group) * setup.clients
+    rows = world.rows[first : first + setup.clients]
+    noise = setup.streams["draws"]
+    return predict(
+        setup.network, rows.belief(), inputs, buffers=rows.buffers, draws=draws, noise=noise, round=world.round
+    )
+
+
 def play_round(setup: Setup, world: World, *, detail: bool = False) -> Inspection:
     """Everybody learns, the malicious lie, everybody judges what the neighbours sent. The world moves on by a round."""
     edges = setup.graph.edges(world.round).to(setup.device)  # [receiver, sender]
@@ -83,7 +93,7 @@ def play_round(setup: Setup, world: World, *, detail: bool = False) -> Inspectio
 
 
 def learn(setup: Setup, world: World) -> None:
-    """All beliefs of a client take its minibatches; a local belief whose accuracy fell has stopped."""
+    """All beliefs of a client take its minibatches; a local belief that did worse and worse has stopped."""
     plan = setup.experiment.learn
     first_half = (setup.sizes + 1) // 2
 
@@ -150,24 +160,37 @@ def receivers(setup: Setup, world: World, previous: Belief, sent: Sent, detail: 
         previous=previous if "previous" in needs else None,
         malicious=(sent.edges & lying).sum(1) if "malicious" in needs else None,
         honest=~lying if "honest" in needs else None,
+        degrees=(sent.edges.sum(1) - 1)[sent.sender] if "degrees" in needs else None,
         halves=(half_a, half_b) if half_a is not None and half_b is not None else None,
-        loss=(lambda models, count: own_loss(setup, world.round, models, count)) if "loss" in needs else None,
+        loss=(lambda models, count: own_loss(setup, world, models, count)) if "loss" in needs else None,
         layers=setup.network.sizes,
+        certain=setup.network.certain,
         detail=detail,
     )
 
 
-def own_loss(setup: Setup, round: int, models: Tensor, count: int) -> Tensor:
+def own_loss(setup: Setup, world: World, models: Tensor, count: int) -> Tensor:
     """Mean loss of every model on `count` samples of each receiver's own training data, fresh every round.
+
+    Running statistics, where the network keeps some, are the receiver's own: nobody sends any.
 
     models: [model, weight]. Returns [receiver, model].
     """
-    inputs, labels = setup.seen(round)
-    picked = draw_batches(setup.streams["fresh"], setup.sizes, round, 1, count)[:, 0] + setup.clean.starts[:, None]
+    inputs, labels = setup.seen(world.round)
+    fresh = draw_batches(setup.streams["fresh"], setup.sizes, world.round, 1, count)[:, 0]
     each = Belief(models, torch.zeros_like(models))
-    probabilities = predict(setup.network, each, inputs[picked.flatten()])  # [model, receiver * count, class]
-    per_sample = losses(probabilities, labels[picked.flatten()])
-    return per_sample.view(len(models), setup.clients, count).mean(-1).T
+
+    def mean_loss(picked: Tensor, buffers: Tensor | None) -> Tensor:
+        """picked: [receiver, sample] -> [receiver, model]"""
+        predicted = predict(setup.network, each, inputs[picked.flatten()], buffers=buffers)
+        per_sample = setup.network.likelihood.losses(predicted, labels[picked.flatten()])  # [model, receiver * count]
+        return per_sample.view(len(models), -1, count).mean(-1).T
+
+    picked = fresh + setup.clean.starts[:, None]
+    if not setup.network.buffer_sizes:
+        return mean_loss(picked, None)
+    own = world.rows.buffers[: setup.clients, None].expand(-1, len(models), -1)
+    return torch.cat([mean_loss(picked[at : at + 1], own[at]) for at in range(setup.clients)])
 
 
 def by_client(inspection: Inspection, sent: Sent, clients: int) -> Inspection:
@@ -188,31 +211,37 @@ def by_client(inspection: Inspection, sent: Sent, clients: int) -> Inspection:
 
 
 def learn_alone(setup: Setup, rounds: int) -> Tensor:
-    """Best test accuracy of every client when all learn honestly and alone; looked at every tenth round. [client]"""
+    """Best mark in the test of every client when all learn honestly and alone; looked at every tenth round. [client]
+
+    In classification the mark is the accuracy.
+    """
     world = begin(setup)
-    best = torch.zeros(setup.clients, device=setup.device)
+    best = torch.full((setup.clients,), -torch.inf, device=setup.device)
     for done in range(1, rounds + 1):
         learn(setup, world)
         world.round += 1
         if done % 10 == 0 or done == rounds:
-            probabilities = predict(setup.network, social(setup, world), setup.clean.test_inputs)
-            best = torch.maximum(best, accuracy(probabilities, setup.clean.test_labels))
+            predicted = predictions(setup, world, "social", setup.clean.test_inputs)
+            marks = setup.network.likelihood.marks(predicted, setup.clean.test_labels)
+            best = torch.maximum(best, marks.mean(-1))
     return best
 
 
 @torch.no_grad()
 def held_out_accuracy(setup: Setup, world: World) -> Tensor:
-    """Accuracy of each local mean on the samples its own client held out of training. [client]"""
-    mine = local(setup, world)
-    assert mine is not None
+    """Accuracy, or the mean mark, of each local mean on the samples its own client held out of training. [client]"""
+    first = setup.groups.index("local") * setup.clients
+    mine = world.rows[first : first + setup.clients]
+    network = setup.network
     inputs, labels = setup.seen(world.round)
     held = setup.clean.sizes - setup.sizes  # [client]
     turn = torch.arange(int(held.max()), device=held.device)
     where = (setup.clean.starts + setup.sizes)[:, None] + torch.minimum(turn, held[:, None] - 1)
-    right = torch.empty(where.shape, dtype=torch.bool, device=held.device)
-    for part in torch.arange(setup.clients, device=held.device).split(64):
+    marks = torch.empty(where.shape, device=held.device)
+    most = values_at_once(held.device) // (len(turn) * network.kept(inputs))
+    for part in torch.arange(setup.clients, device=held.device).split(max(1, most)):
         seen = where[part]
-        scores = setup.network.apply(setup.network.split(mine.mean[part]), inputs[seen])
-        right[part] = scores.argmax(-1) == labels[seen]
+        outputs = network.apply(network.split(mine.mean[part]), inputs[seen], buffers=mine.buffers[part])
+        marks[part] = network.likelihood.marks(network.likelihood.predictive([outputs]), labels[seen])
     counted = turn < held[:, None]
-    return (right & counted).sum(1) / held
+    return (marks * counted).sum(1) / held

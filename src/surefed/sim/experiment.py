@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -50,21 +50,33 @@ class Named(Section):
         return dict(self.model_extra or {})
 
 
-class Data(Section):
+class Data(Named):
     """Which samples, and how they are dealt out."""
 
     name: str = "digits"
-    """A dataset (`surefed list datasets`)."""
-    clients: int = Field(20, ge=1, strict=True)
-    """How many clients take part."""
-    partition: str = "iid"
-    """How samples are dealt out (`surefed list partitions`)."""
+    """A dataset (`surefed list datasets`), or your own as `module:function`; its options may follow."""
+    clients: int | None = Field(None, ge=1, strict=True)
+    """How many clients take part; default: everybody under the partition natural, else 20."""
+    partition: str = "auto"
+    """How samples are dealt out (`surefed list partitions`). auto: natural where the data says whose each sample is,
+    else iid."""
     partition_options: dict[str, Any] = {}
     """Options of the partition, e.g. { alpha = 0.5 } for dirichlet."""
+    min_samples: int | None = Field(None, ge=1, strict=True)
+    """Fewest training samples a client may have; default: the partition's own."""
+    test: Literal["auto", "published", "cut"] = "auto"
+    """What is set aside for testing. published: the test part the data came with. cut: a random share, under natural
+    of each client's own samples. auto: published where there is one and, under natural, the clients have samples in
+    it."""
     test_share: float = Field(0.2, gt=0, lt=1)
-    """Share of all samples set aside for testing; nobody trains on them."""
-    background: float = 0.0
-    """The input value of an empty pixel, which triggers are painted against: 0 for light on dark, else 1."""
+    """Share of the samples set aside by `cut`; nobody trains on them."""
+    invert: bool = False
+    """Whether light and dark are exchanged: inputs become 1 - x, and the background as well."""
+    background: float | None = None
+    """The input value of an empty pixel, which triggers are painted against: 0 for light on dark, else 1; default: the
+    dataset's own, after `invert`."""
+    normalise: bool = False
+    """Whether the network sees (x - mean) / std, by the dataset's usual figures; triggers are stamped before that."""
 
 
 class Model(Named):
@@ -113,6 +125,8 @@ class Learn(Section):
     """Whether the optimiser remembers across rounds."""
     early_stop: int = Field(0, ge=0, strict=True)
     """Stop a local belief after this many rounds in a row below its best held-out accuracy; 0 never stops it."""
+    noise: Annotated[float, Field(gt=0, le=1e6)] | Literal["learned"] = 1.0
+    """Where labels are numbers: the std of their noise. learned: one more weight per target, shared as any other."""
     held_out: float = Field(0.1, gt=0, lt=1)
     """Share of a client's own training samples that early stopping looks at; used only with early_stop."""
 
@@ -122,6 +136,10 @@ class Rule(Named):
 
     name: str = "surefed"
     """A rule (`surefed list rules`); its options may follow."""
+    before: str | None = None
+    """What is done to the messages before the rule sees them: nnm or bucketing (`surefed list before`)."""
+    before_options: dict[str, Any] = {}
+    """Options of the step before, e.g. { size = 2 } for bucketing."""
 
 
 class Attack(Named):

@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefed.core import Belief
-from surefed.learn import accuracy, log_loss, predict
+from surefed.learn import Figure, accuracy
 from surefed.rules import Inspection
-from surefed.sim.engine import World, local, social
-from surefed.sim.setup import Setup
+from surefed.sim.engine import World, predictions
+from surefed.sim.setup import Group, Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +25,22 @@ class Evaluation:
 
 def evaluate(setup: Setup, world: World, inspection: Inspection) -> Evaluation:
     """Measure the round that was just played."""
-    belief, labels = social(setup, world), setup.clean.test_labels
-    probabilities = predict(setup.network, belief, setup.clean.test_inputs)
-    right = accuracy(probabilities, labels)
-    figures: dict[str, Any] = {
-        "round": world.round,
-        "accuracy": _summary(right, setup.malicious),
-        "loss": _summary(log_loss(probabilities, labels), setup.malicious, worst=torch.max),
-    }
+    likelihood, labels, inputs = setup.network.likelihood, setup.clean.test_labels, setup.clean.test_inputs
+    predicted = predictions(setup, world, "social", inputs)
+    merit = likelihood.figures(predicted, labels)
+    figures: dict[str, Any] = {"round": world.round}
+    figures |= {name: _summary(figure, setup.malicious) for name, figure in merit.items()}
+    figures["loss"] = _summary(Figure(likelihood.losses(predicted, labels).mean(-1), "lower"), setup.malicious)
     if setup.experiment.evaluate.draws:
-        figures["accuracy_of_draws"] = _summary(_accuracy_of_draws(setup, belief, world.round), setup.malicious)
-    mine = local(setup, world)
-    if mine is not None:
-        alone = accuracy(predict(setup.network, mine, setup.clean.test_inputs), labels)
-        figures["local_accuracy"] = _summary(alone, setup.malicious)
+        drawn = predictions(setup, world, "social", inputs, draws=setup.experiment.evaluate.draws)
+        for name, figure in likelihood.figures(drawn, labels).items():
+            figures[f"{name}_of_draws"] = _summary(figure, setup.malicious)
+    if "local" in setup.groups:
+        for name, figure in likelihood.figures(predictions(setup, world, "local", inputs), labels).items():
+            figures[f"local_{name}"] = _summary(figure, setup.malicious)
         figures["local_learning"] = int(world.watch.learning.sum())
     if setup.attack.trigger is not None:
-        figures["backdoor"] = backdoor(setup, belief, mine)
+        figures["backdoor"] = backdoor(setup, world)
     edges = setup.graph.edges(world.round - 1).to(setup.device)
     figures["trusted"] = {
         "honest": _share(inspection.trusted, edges, setup.malicious, of=~setup.malicious),
@@ -50,7 +48,10 @@ def evaluate(setup: Setup, world: World, inspection: Inspection) -> Evaluation:
         "self": _mean(inspection.trusted.diagonal()[~setup.malicious].float()),
         "nobody": int((~inspection.trusted.any(1))[~setup.malicious].sum()),
     }
-    arrays = {"trusted": inspection.trusted, "edges": edges, "accuracy": right, "malicious": setup.malicious}
+    figures["detection"] = _detection(inspection.trusted, edges, setup.malicious)
+    arrays = {"trusted": inspection.trusted, "edges": edges}
+    arrays |= {name: figure.values for name, figure in merit.items()}
+    arrays["malicious"] = setup.malicious
     if inspection.outside is not None:
         figures["outside"] = {
             "honest": _middle(inspection.outside, edges, setup.malicious, of=~setup.malicious),
@@ -58,6 +59,8 @@ def evaluate(setup: Setup, world: World, inspection: Inspection) -> Evaluation:
         }
     if inspection.overwritten is not None:
         figures["overwritten"] = _mean(inspection.overwritten[~setup.malicious].float())
+    if inspection.told is not None and inspection.used is not None:
+        figures["bound"] = _bound(inspection.told[~setup.malicious], inspection.used[~setup.malicious])
     for name in ("outside", "worst", "sigmas", "overwritten"):
         value = getattr(inspection, name)
         if value is not None:
@@ -65,7 +68,7 @@ def evaluate(setup: Setup, world: World, inspection: Inspection) -> Evaluation:
     return Evaluation(figures, {name: value.cpu().numpy() for name, value in arrays.items()})
 
 
-def backdoor(setup: Setup, belief: Belief, mine: Belief | None) -> dict[str, float | None]:
+def backdoor(setup: Setup, world: World) -> dict[str, float | None]:
     """How often honest clients take a stamped test image, not of the target class, for the target class.
 
     worst is the most fooled honest client. floor is the same for the honest clients' local beliefs, which nobody
@@ -74,31 +77,38 @@ def backdoor(setup: Setup, belief: Belief, mine: Belief | None) -> dict[str, flo
     trigger, clean = setup.attack.trigger, setup.clean
     assert trigger is not None
     others = clean.test_labels != trigger.target
-    stamped = trigger.stamp(clean.test_inputs[others], setup.experiment.data.background)
+    stamped = trigger.stamp(clean.test_inputs[others], clean.background)
     wanted = torch.full_like(clean.test_labels[others], trigger.target)
-    fooled = accuracy(predict(setup.network, belief, stamped), wanted)[~setup.malicious]
-    floor = None
-    if mine is not None:
-        floor = _mean(accuracy(predict(setup.network, mine, stamped), wanted)[~setup.malicious])
-    return {"mean": _mean(fooled), "worst": round(float(fooled.max()), 6), "floor": floor}
+
+    def fooled(group: Group) -> Tensor:
+        return accuracy(predictions(setup, world, group, stamped), wanted)[~setup.malicious]
+
+    social = fooled("social")
+    floor = _mean(fooled("local")) if "local" in setup.groups else None
+    return {"mean": _mean(social), "worst": round(float(social.max()), 6), "floor": floor}
 
 
-def _accuracy_of_draws(setup: Setup, belief: Belief, round: int) -> Tensor:
-    draws = setup.experiment.evaluate.draws
-    drawn = predict(
-        setup.network, belief, setup.clean.test_inputs, draws=draws, noise=setup.streams["draws"], round=round
-    )
-    return accuracy(drawn, setup.clean.test_labels)
+def _detection(trusted: Tensor, edges: Tensor, malicious: Tensor) -> dict[str, float | None]:
+    """How well distrust finds the malicious, over all pairs of an honest client and a neighbour.
+
+    precision: share of the distrusted that are malicious. recall: share of the malicious that are distrusted.
+    """
+    bad = malicious.expand_as(edges)
+    left_out = _between(bad.float(), edges & ~trusted, malicious, of=torch.ones_like(malicious))
+    return {"precision": _mean(left_out), "recall": _share(~trusted, edges, malicious, of=malicious)}
 
 
-def _summary(values: Tensor, malicious: Tensor, worst: Any = torch.min) -> dict[str, float | None]:
+def _bound(told: Tensor, used: Tensor) -> dict[str, int]:
+    """The honest client whose rule was told of the most malicious ones beyond its bound, and how many were cut."""
+    worst = int((told - used).argmax())
+    return {"told": int(told[worst]), "used": int(used[worst]), "cut": int((used < told).sum())}
+
+
+def _summary(figure: Figure, malicious: Tensor) -> dict[str, float | None]:
     """Mean and worst honest client, and the mean malicious one."""
-    honest = values[~malicious]
-    return {
-        "mean": _mean(honest),
-        "worst": round(float(worst(honest)), 6),
-        "malicious": _mean(values[malicious]),
-    }
+    honest = figure.values[~malicious]
+    worst = honest.min() if figure.better == "higher" else honest.max()
+    return {"mean": _mean(honest), "worst": round(float(worst), 6), "malicious": _mean(figure.values[malicious])}
 
 
 def _between(values: Tensor, edges: Tensor, malicious: Tensor, of: Tensor) -> Tensor:

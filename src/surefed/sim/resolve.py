@@ -9,12 +9,13 @@ from torch import nn
 
 from surefed.attacks import ATTACKS
 from surefed.core import ConfigError
-from surefed.core.registry import options
-from surefed.data import PARTITIONS, Federation
+from surefed.core.registry import nearest, options
+from surefed.data import DATASETS, PARTITIONS
 from surefed.graphs import GRAPHS
 from surefed.models import MODELS
 from surefed.rules import RULES, Rule
-from surefed.sim.experiment import Experiment
+from surefed.rules.before import BEFORE
+from surefed.sim.experiment import Data, Experiment
 
 GIVEN = "given"
 """The name of data, a model or a graph that was passed in Python and cannot be found by name."""
@@ -39,21 +40,53 @@ def resolve(
     for table, known in (("rule", RULES), ("attack", ATTACKS), ("model", MODELS), ("graph", GRAPHS)):
         section = getattr(experiment, table)
         if section.name in known:
-            sections[table] = section.model_copy(update={**_defaults(known[section.name]), **section.options})
-    if experiment.data.partition in PARTITIONS:
-        dealt = {**_defaults(PARTITIONS[experiment.data.partition]), **experiment.data.partition_options}
-        sections["data"] = experiment.data.model_copy(update={"partition_options": dealt})
+            written = {**_defaults(known[section.name]), **section.options}
+            sections[table] = section.model_copy(update=_inner(written) if table == "graph" else written)
+    if experiment.rule.before in BEFORE:
+        step = {**_defaults(BEFORE[experiment.rule.before]), **experiment.rule.before_options}
+        sections["rule"] = sections.get("rule", experiment.rule).model_copy(update={"before_options": step})
+    sections["data"] = written_out(experiment.data)
     for table, value in (("data", data), ("model", model), ("graph", graph)):
         if value is not None:
             section = getattr(experiment, table)
-            kept = {"background": experiment.data.background} if table == "data" else {}
-            if isinstance(value, Federation):
-                kept["clients"] = value.clients
+            kept = section.model_dump(include={"background", "normalise"}) if table == "data" else {}
             sections[table] = type(section)(name=GIVEN, **kept)
     return experiment.model_copy(update=sections)
+
+
+def written_out(section: Data) -> Data:
+    """[data] with the options of its dataset and of its partition written out, and no key that neither knows."""
+    update: dict[str, Any] = {}
+    if section.name in DATASETS:
+        defaults = _defaults(DATASETS[section.name])
+        known = {*options(DATASETS[section.name]), *Data.model_fields}
+        for key in section.options:
+            if key not in known:
+                raise ConfigError(
+                    f"unknown key 'data.{key}', neither a field of [data] nor an option of the dataset "
+                    f"{section.name!r}; {nearest(key, known)}"
+                )
+        update = {key: value for key, value in defaults.items() if key not in Data.model_fields} | section.options
+    if section.partition in PARTITIONS:
+        least = {} if section.min_samples is None else {"min_samples": section.min_samples}
+        if least and section.partition_options.get("min_samples", section.min_samples) != section.min_samples:
+            raise ConfigError("data.min_samples and data.partition_options.min_samples differ; give one of them")
+        dealt = _defaults(PARTITIONS[section.partition]) | section.partition_options | least
+        update |= {"partition_options": dealt, "min_samples": None}  # one place, so that equal experiments look equal
+    return section.model_copy(update=update)
 
 
 def _defaults(factory: Any) -> dict[str, Any]:
     """The default of every option that has one, in the types that a file can hold."""
     defaults = {name: at.default for name, at in options(factory).items() if at.default is not None}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
+
+
+def _inner(options: dict[str, Any]) -> dict[str, Any]:
+    """A graph's options with those of the graphs it is made of (`of`, or `graphs` in turn) written out as well."""
+    of, given, turns = options.get("of"), options.get("of_options") or {}, options.get("graphs")
+    if isinstance(of, str) and of in GRAPHS and isinstance(given, dict):
+        options = {**options, "of_options": _inner({**_defaults(GRAPHS[of]), **given})}
+    if isinstance(turns, (list, tuple)) and all(isinstance(turn, dict) for turn in turns):
+        options = {**options, "graphs": [_inner({"rounds": 1, **turn}) for turn in turns]}
+    return options

@@ -221,6 +221,7 @@ def _about(setup: Setup) -> dict[str, Any]:
         "weights": setup.network.weights,
         "clients": list(setup.clean.ids),
         "malicious": [name for name, bad in zip(setup.clean.ids, setup.malicious.tolist(), strict=True) if bad],
+        "bound": setup.rule.bound,
         "layers": dict(zip(setup.network.names, setup.network.sizes, strict=True)),
         "versions": {
             "surefed": version("surefed"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from surefed.data.partitions.base import Parts, Pool, numbered
 
-def iid(labels: np.ndarray[Any, Any], clients: int, rng: np.random.Generator) -> list[np.ndarray[Any, Any]]:
+
+def iid(pool: Pool, clients: int, rng: np.random.Generator, *, min_samples: int = 1) -> Parts:
     """Shuffle all samples and deal them out evenly."""
-    return np.array_split(rng.permutation(len(labels)), clients)
+    return numbered(np.array_split(rng.permutation(len(pool.labels)), clients), min_samples)

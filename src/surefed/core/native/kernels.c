@@ -1,0 +1,847 @@
+/* The work of a round on a CPU: rows of networks learn, edges are inspected, the trusted are pooled.
+ *
+ * Every row learns alone, start to end, on one thread, so that its weights, gradients and moments stay in the cache. The
+ * arithmetic is that of learn/variational.py, learn/point.py, core/trust.py and core/gaussian.py, number by number up to
+ * rounding; the random numbers are those of core/streams.py. Plain C with the vector types of gcc and clang.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __AVX512F__ /* 32 registers of 16 numbers */
+#define WIDE 16
+#define TALL 4
+#else /* 16 registers of 8, or of 4 that compilers use in pairs */
+#define WIDE 8
+#define TALL 2
+#endif
+typedef float vec __attribute__((vector_size(4 * WIDE), aligned(4), may_alias));
+
+static inline vec load(const float *from) { return *(const vec *)from; }
+static inline void store(float *to, vec value) { *(vec *)to = value; }
+static inline vec all(float value) { return (vec){0} + value; }
+static inline float total(vec v) {
+  float sum = 0;
+  for (int i = 0; i < WIDE; i++) sum += v[i];
+  return sum;
+}
+static inline int64_t padded(int64_t n) { return (n + WIDE - 1) / WIDE * WIDE; }
+
+/* ---- elementary functions, without branches so that loops over them become vector code; about one ulp ---- */
+
+static inline float as_float(int32_t bits) { float f; memcpy(&f, &bits, 4); return f; }
+static inline int32_t as_int(float f) { int32_t bits; memcpy(&bits, &f, 4); return bits; }
+
+/* exp(x) = 2^n exp(r), |r| <= ln(2)/2; a polynomial of degree 7. Below -87 it is 0, above 88 it is inf. */
+static inline float exp_(float x) {
+  float t = x * 1.44269504f;
+  float n = rintf(t);
+  float r = fmaf(n, -0.693359375f, x);
+  r = fmaf(n, 2.12194440e-4f, r);
+  float p = 1.9841270e-4f;
+  p = fmaf(p, r, 1.3888889e-3f);
+  p = fmaf(p, r, 8.3333333e-3f);
+  p = fmaf(p, r, 4.1666667e-2f);
+  p = fmaf(p, r, 1.6666667e-1f);
+  p = fmaf(p, r, 0.5f);
+  p = fmaf(p, r, 1.0f);
+  p = fmaf(p, r, 1.0f);
+  n = n < -126.0f ? -127.0f : (n > 127.0f ? 128.0f : n);
+  return p * as_float(((int32_t)n + 127) << 23);
+}
+
+/* log(x) for positive, normal x: 2 atanh((m - 1) / (m + 1)) + e ln 2, m in [sqrt(1/2), sqrt(2)). */
+static inline float log_(float x) {
+  int32_t bits = as_int(x);
+  int32_t e = (bits - 0x3f3504f3) >> 23;
+  float m = as_float(bits - (e << 23));
+  float s = (m - 1.0f) / (m + 1.0f), z = s * s;
+  float p = 0.15384615f;
+  p = fmaf(p, z, 0.18181818f);
+  p = fmaf(p, z, 0.22222222f);
+  p = fmaf(p, z, 0.28571429f);
+  p = fmaf(p, z, 0.4f);
+  p = fmaf(p, z, 0.66666667f);
+  float fe = (float)e;
+  float low = fmaf(fe, -2.12194440e-4f, s * z * p);
+  return fmaf(fe, 0.693359375f, fmaf(2.0f, s, low));
+}
+
+/* log(1 + x) for x >= 0, keeping the digits that 1 + x loses. */
+static inline float log1p_(float x) {
+  float u = 1.0f + x, lost = x - (u - 1.0f);
+  return log_(u) + lost / u;
+}
+
+/* sine and cosine of an angle in [0, 2 pi]. */
+static inline void sincos_(float angle, float *sine, float *cosine) {
+  float q = rintf(angle * 0.636619772f);
+  int32_t n = (int32_t)q;
+  float r = fmaf(q, -1.5703125f, angle);
+  r = fmaf(q, -4.83751297e-4f, r);
+  r = fmaf(q, -7.54978942e-8f, r);
+  float z = r * r;
+  float s = -1.9515296e-4f;
+  s = fmaf(s, z, 8.3321609e-3f);
+  s = fmaf(s, z, -1.6666655e-1f);
+  s = fmaf(s * z, r, r);
+  float c = 2.4433157e-5f;
+  c = fmaf(c, z, -1.3887316e-3f);
+  c = fmaf(c, z, 4.1666646e-2f);
+  c = fmaf(c * z, z, fmaf(-0.5f, z, 1.0f));
+  float a = (n & 1) ? c : s, b = (n & 1) ? s : c;
+  *sine = (n & 2) ? -a : a;
+  *cosine = ((n + 1) & 2) ? -b : b;
+}
+
+/* ---- noise: Philox4x32-10 and Box-Muller, as in core/streams.py; 256 numbers at a time ---- */
+
+static void normal256(float *restrict out, uint32_t group, uint32_t draw, uint32_t round, uint32_t key0, uint32_t key1) {
+  uint32_t a[64], b[64], c[64], d[64];
+  for (int i = 0; i < 64; i++) a[i] = 64 * group + i, b[i] = draw, c[i] = round, d[i] = 0;
+  for (int turn = 0; turn < 10; turn++) {
+    for (int i = 0; i < 64; i++) {
+      uint64_t p0 = (uint64_t)a[i] * 0xD2511F53u, p1 = (uint64_t)c[i] * 0xCD9E8D57u;
+      uint32_t na = (uint32_t)(p1 >> 32) ^ b[i] ^ key0, nc = (uint32_t)(p0 >> 32) ^ d[i] ^ key1;
+      b[i] = (uint32_t)p1, d[i] = (uint32_t)p0, a[i] = na, c[i] = nc;
+    }
+    key0 += 0x9E3779B9u, key1 += 0xBB67AE85u;
+  }
+  for (int pair = 0; pair < 2; pair++) {
+    const uint32_t *one = pair ? c : a, *other = pair ? d : b;
+    for (int i = 0; i < 64; i++) {
+      float u = ((float)one[i] + 0.5f) * 0x1p-32f;
+      float radius = sqrtf(-2.0f * log_(u));
+      float sine, cosine;
+      sincos_((float)other[i] * (float)(0x1p-32 * 6.283185307179586), &sine, &cosine);
+      out[128 * pair + i] = radius * cosine;
+      out[128 * pair + 64 + i] = radius * sine;
+    }
+  }
+}
+
+void normal(float *out, int64_t count, uint32_t draw, uint32_t round, uint32_t key0, uint32_t key1) {
+  int64_t whole = count / 256;
+  for (int64_t group = 0; group < whole; group++) normal256(out + 256 * group, group, draw, round, key0, key1);
+  if (count % 256) {
+    float rest[256];
+    normal256(rest, whole, draw, round, key0, key1);
+    memcpy(out + 256 * whole, rest, (count % 256) * sizeof(float));
+  }
+}
+
+/* ---- matrix products; n is a multiple of WIDE, rows of b and c are n apart ---- */
+
+/* c[m, n] = bias[m] + a[m, k] b[k, n] */
+static void product(const float *restrict a, const float *restrict b, const float *bias, float *restrict c, int64_t m,
+                    int64_t n, int64_t k) {
+  for (int64_t j = 0; j < n; j += 2 * WIDE) {
+    int two = j + WIDE < n;
+    int64_t i = 0;
+    for (; i + 6 <= m; i += 6) {
+      vec s[6], t[6];
+      for (int q = 0; q < 6; q++) s[q] = t[q] = all(bias ? bias[i + q] : 0);
+      if (two)
+        for (int64_t p = 0; p < k; p++) {
+          vec x = load(b + p * n + j), y = load(b + p * n + j + WIDE);
+          for (int q = 0; q < 6; q++) {
+            vec w = all(a[(i + q) * k + p]);
+            s[q] += w * x, t[q] += w * y;
+          }
+        }
+      else
+        for (int64_t p = 0; p < k; p++) {
+          vec x = load(b + p * n + j);
+          for (int q = 0; q < 6; q++) s[q] += all(a[(i + q) * k + p]) * x;
+        }
+      for (int q = 0; q < 6; q++) {
+        store(c + (i + q) * n + j, s[q]);
+        if (two) store(c + (i + q) * n + j + WIDE, t[q]);
+      }
+    }
+    for (; i < m; i++) {
+      vec s = all(bias ? bias[i] : 0), t = s;
+      for (int64_t p = 0; p < k; p++) {
+        vec w = all(a[i * k + p]);
+        s += w * load(b + p * n + j);
+        if (two) t += w * load(b + p * n + j + WIDE);
+      }
+      store(c + i * n + j, s);
+      if (two) store(c + i * n + j + WIDE, t);
+    }
+  }
+}
+
+/* c[m, k] += a[m, n] b[k, n]^T */
+static void product_t(const float *restrict a, const float *restrict b, float *restrict c, int64_t m, int64_t n,
+                      int64_t k) {
+  for (int64_t i = 0; i < m; i += TALL) {
+    int64_t high = m - i < TALL ? m - i : TALL;
+    for (int64_t p = 0; p < k; p += 4) {
+      int64_t wide = k - p < 4 ? k - p : 4;
+      if (high == TALL && wide == 4) {
+        vec s[TALL][4];
+        for (int r = 0; r < TALL; r++)
+          for (int q = 0; q < 4; q++) s[r][q] = all(0);
+        for (int64_t j = 0; j < n; j += WIDE) {
+          vec x[4];
+          for (int q = 0; q < 4; q++) x[q] = load(b + (p + q) * n + j);
+          for (int r = 0; r < TALL; r++) {
+            vec w = load(a + (i + r) * n + j);
+            for (int q = 0; q < 4; q++) s[r][q] += w * x[q];
+          }
+        }
+        for (int r = 0; r < TALL; r++)
+          for (int q = 0; q < 4; q++) c[(i + r) * k + p + q] += total(s[r][q]);
+      } else
+        for (int64_t r = 0; r < high; r++)
+          for (int64_t q = 0; q < wide; q++) {
+            vec s = all(0);
+            for (int64_t j = 0; j < n; j += WIDE) s += load(a + (i + r) * n + j) * load(b + (p + q) * n + j);
+            c[(i + r) * k + p + q] += total(s);
+          }
+    }
+  }
+}
+
+/* ---- layers ---- */
+
+enum { LINEAR, CONVOLUTION, RELU, MAXPOOL, TANH };
+
+/* A layer, its shapes and where its weights are; images are [channel][height * width, padded to WIDE]. */
+typedef struct {
+  int64_t kind, vector; /* vector: whether the input is a plain vector of `channels` numbers, padded once at its end */
+  int64_t channels, height, width;             /* of the input */
+  int64_t out_channels, out_height, out_width; /* of the output */
+  int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
+  int64_t weight, bias; /* offsets into the flat weights; bias is -1 where there is none */
+} Layer;
+
+typedef struct {
+  int64_t layers, weights, batch, classes;
+  const Layer *layer;
+} Plan;
+
+static int64_t in_span(const Layer *l) {
+  return l->vector ? padded(l->channels) : l->channels * padded(l->height * l->width);
+}
+static int64_t out_span(const Layer *l) {
+  return l->vector ? padded(l->out_channels) : l->out_channels * padded(l->out_height * l->out_width);
+}
+static int64_t patch_span(const Layer *l) {
+  return l->kind == CONVOLUTION ? l->channels * l->kernel_h * l->kernel_w * padded(l->out_height * l->out_width) : 0;
+}
+
+/* patches[c, ky, kx][y * out_width + x] = image[c][y * stride - pad + ky][x * stride - pad + kx] or 0 */
+static void unfold(const Layer *l, const float *restrict image, float *restrict patches) {
+  int64_t plane = padded(l->height * l->width), n = padded(l->out_height * l->out_width);
+  for (int64_t c = 0; c < l->channels; c++)
+    for (int64_t ky = 0; ky < l->kernel_h; ky++)
+      for (int64_t kx = 0; kx < l->kernel_w; kx++, patches += n) {
+        float *to = patches;
+        for (int64_t y = 0; y < l->out_height; y++, to += l->out_width) {
+          int64_t row = y * l->stride_h - l->pad_h + ky;
+          if (row < 0 || row >= l->height) {
+            memset(to, 0, l->out_width * sizeof(float));
+            continue;
+          }
+          const float *from = image + c * plane + row * l->width;
+          int64_t shift = kx - l->pad_w;
+          if (l->stride_w == 1) {
+            int64_t first = shift < 0 ? -shift : 0, last = l->width - shift < l->out_width ? l->width - shift : l->out_width;
+            for (int64_t x = 0; x < first && x < l->out_width; x++) to[x] = 0;
+            for (int64_t x = first; x < last; x++) to[x] = from[x + shift];
+            for (int64_t x = last > 0 ? last : 0; x < l->out_width; x++) to[x] = 0;
+          } else
+            for (int64_t x = 0; x < l->out_width; x++) {
+              int64_t column = x * l->stride_w + shift;
+              to[x] = column >= 0 && column < l->width ? from[column] : 0;
+            }
+        }
+        for (int64_t x = l->out_height * l->out_width; x < n; x++) patches[x] = 0;
+      }
+}
+
+/* image += what `unfold` took from where */
+static void fold(const Layer *l, const float *restrict patches, float *restrict image) {
+  int64_t plane = padded(l->height * l->width), n = padded(l->out_height * l->out_width);
+  for (int64_t c = 0; c < l->channels; c++)
+    for (int64_t ky = 0; ky < l->kernel_h; ky++)
+      for (int64_t kx = 0; kx < l->kernel_w; kx++, patches += n)
+        for (int64_t y = 0; y < l->out_height; y++) {
+          int64_t row = y * l->stride_h - l->pad_h + ky;
+          if (row < 0 || row >= l->height) continue;
+          float *to = image + c * plane + row * l->width;
+          const float *from = patches + y * l->out_width;
+          int64_t shift = kx - l->pad_w;
+          if (l->stride_w == 1) {
+            int64_t first = shift < 0 ? -shift : 0, last = l->width - shift < l->out_width ? l->width - shift : l->out_width;
+            for (int64_t x = first; x < last; x++) to[x + shift] += from[x];
+          } else
+            for (int64_t x = 0; x < l->out_width; x++) {
+              int64_t column = x * l->stride_w + shift;
+              if (column >= 0 && column < l->width) to[column] += from[x];
+            }
+        }
+}
+
+static void linear(const Layer *l, const float *w, const float *in, float *out, int64_t batch) {
+  int64_t n = l->channels, in_step = padded(n), out_step = padded(l->out_channels), even = n / WIDE * WIDE;
+  const float *weight = w + l->weight;
+  for (int64_t first = 0; first < batch; first += 5) {
+    int64_t count = batch - first < 5 ? batch - first : 5;
+    for (int64_t o = 0; o < l->out_channels; o++) {
+      const float *row = weight + o * n;
+      float bias = l->bias >= 0 ? w[l->bias + o] : 0;
+      if (count == 5) {
+        vec s[5] = {{0}};
+        for (int64_t j = 0; j < even; j += WIDE) {
+          vec x = load(row + j);
+          for (int q = 0; q < 5; q++) s[q] += x * load(in + (first + q) * in_step + j);
+        }
+        for (int q = 0; q < 5; q++) {
+          float sum = total(s[q]);
+          for (int64_t j = even; j < n; j++) sum += row[j] * in[(first + q) * in_step + j];
+          out[(first + q) * out_step + o] = sum + bias;
+        }
+      } else
+        for (int64_t q = 0; q < count; q++) {
+          vec s = {0};
+          for (int64_t j = 0; j < even; j += WIDE) s += load(row + j) * load(in + (first + q) * in_step + j);
+          float sum = total(s);
+          for (int64_t j = even; j < n; j++) sum += row[j] * in[(first + q) * in_step + j];
+          out[(first + q) * out_step + o] = sum + bias;
+        }
+    }
+  }
+}
+
+static void linear_back(const Layer *l, const float *w, const float *in, const float *slope, float *g, float *back,
+                        int64_t batch) {
+  int64_t n = l->channels, in_step = padded(n), out_step = padded(l->out_channels), even = n / WIDE * WIDE;
+  if (back) memset(back, 0, batch * in_step * sizeof(float));
+  for (int64_t o = 0; o < l->out_channels; o++) {
+    const float *row = w + l->weight + o * n;
+    float *to = g + l->weight + o * n, sum = 0;
+    for (int64_t s = 0; s < batch; s++) sum += slope[s * out_step + o];
+    if (l->bias >= 0) g[l->bias + o] = sum;
+    for (int64_t j = 0; j < even; j += WIDE) {
+      vec value = {0};
+      for (int64_t s = 0; s < batch; s++) value += all(slope[s * out_step + o]) * load(in + s * in_step + j);
+      store(to + j, value);
+    }
+    for (int64_t j = even; j < n; j++) {
+      to[j] = 0;
+      for (int64_t s = 0; s < batch; s++) to[j] += slope[s * out_step + o] * in[s * in_step + j];
+    }
+    if (back)
+      for (int64_t s = 0; s < batch; s++) {
+        vec d = all(slope[s * out_step + o]);
+        float *b = back + s * in_step;
+        for (int64_t j = 0; j < even; j += WIDE) store(b + j, load(b + j) + d * load(row + j));
+        for (int64_t j = even; j < n; j++) b[j] += slope[s * out_step + o] * row[j];
+      }
+  }
+}
+
+static void maxpool(const Layer *l, const float *restrict in, float *restrict out, int32_t *restrict from) {
+  int64_t plane = padded(l->height * l->width), n = padded(l->out_height * l->out_width);
+  for (int64_t c = 0; c < l->channels; c++)
+    for (int64_t y = 0; y < l->out_height; y++)
+      for (int64_t x = 0; x < l->out_width; x++) {
+        int32_t best = (int32_t)(c * plane + y * l->stride_h * l->width + x * l->stride_w);
+        float top = in[best];
+        for (int64_t ky = 0; ky < l->kernel_h; ky++)
+          for (int64_t kx = 0; kx < l->kernel_w; kx++) {
+            int32_t at = (int32_t)(c * plane + (y * l->stride_h + ky) * l->width + x * l->stride_w + kx);
+            int higher = in[at] > top || in[at] != in[at];
+            best = higher ? at : best;
+            top = higher ? in[at] : top;
+          }
+        out[c * n + y * l->out_width + x] = top;
+        from[c * n + y * l->out_width + x] = best;
+      }
+}
+
+/* Between an image and a vector (nn.Flatten), the padding at the end of every channel goes or comes. */
+static void squeeze(const float *restrict from, float *restrict to, int64_t channels, int64_t plane) {
+  for (int64_t c = 0; c < channels; c++) memmove(to + c * plane, from + c * padded(plane), plane * sizeof(float));
+}
+static void stretch(const float *restrict from, float *restrict to, int64_t channels, int64_t plane) {
+  for (int64_t c = 0; c < channels; c++) memcpy(to + c * padded(plane), from + c * plane, plane * sizeof(float));
+}
+
+/* ---- a thread's own room ---- */
+
+typedef struct {
+  float *w, *g, *eps, *std, *prior_mean, *prior_std;
+  float **in, **patches, **slope; /* of every layer, all samples; slope is that of the layer's input */
+  int32_t **from;
+  float *weight_t, *patch_slope, *spare;
+  void *all[512];
+  int count;
+} Room;
+
+static void *take(Room *room, int64_t numbers) {
+  void *p = NULL;
+  if (room->count == 512 || posix_memalign(&p, 64, (size_t)(numbers + 4 * WIDE) * 4)) return NULL;
+  memset(p, 0, (size_t)(numbers + 4 * WIDE) * 4);
+  return room->all[room->count++] = p;
+}
+
+static void leave(Room *room) {
+  for (int i = 0; i < room->count; i++) free(room->all[i]);
+  free(room);
+}
+
+static Room *enter(const Plan *plan) {
+  Room *room = calloc(1, sizeof(Room));
+  if (!room) return NULL;
+  int64_t n = plan->layers, k = plan->weights, most_t = 0, most_patch = 0, most = 0;
+  if (n > 64) goto fail;
+  float **parts[] = {&room->w, &room->g, &room->eps, &room->std, &room->prior_mean, &room->prior_std};
+  for (int i = 0; i < 6; i++)
+    if (!(*parts[i] = take(room, k + 256))) goto fail;
+  if (!(room->in = take(room, 2 * n + 2)) || !(room->patches = take(room, 2 * n + 2)) ||
+      !(room->slope = take(room, 2 * n + 2)) || !(room->from = take(room, 2 * n + 2)))
+    goto fail;
+  for (int64_t i = 0; i < n; i++) {
+    const Layer *l = plan->layer + i;
+    if (!(room->in[i] = take(room, plan->batch * in_span(l))) || !(room->slope[i] = take(room, plan->batch * in_span(l))))
+      goto fail;
+    if (in_span(l) > most) most = in_span(l);
+    if (out_span(l) > most) most = out_span(l);
+    if (l->kind == CONVOLUTION) {
+      if (!(room->patches[i] = take(room, plan->batch * patch_span(l)))) goto fail;
+      int64_t size = l->out_channels * l->channels * l->kernel_h * l->kernel_w;
+      if (size > most_t) most_t = size;
+      if (patch_span(l) > most_patch) most_patch = patch_span(l);
+    }
+    if (l->kind == MAXPOOL && !(room->from[i] = take(room, plan->batch * out_span(l)))) goto fail;
+  }
+  int64_t last = out_span(plan->layer + n - 1);
+  if (!(room->in[n] = take(room, plan->batch * last)) || !(room->slope[n] = take(room, plan->batch * last)) ||
+      !(room->weight_t = take(room, most_t)) || !(room->patch_slope = take(room, most_patch)) ||
+      !(room->spare = take(room, plan->batch * most)))
+    goto fail;
+  return room;
+fail:
+  leave(room);
+  return NULL;
+}
+
+/* Whether layer i is fed with a vector made of the image that the layer before it gives. */
+static int flattens(const Plan *plan, int64_t i) {
+  return i > 0 && i < plan->layers && plan->layer[i].vector && !plan->layer[i - 1].vector;
+}
+
+static inline float tanh_(float x) {
+  float e = exp_(-2.0f * fabsf(x)), t = (1.0f - e) / (1.0f + e), z = x * x;
+  float small = fabsf(x) * fmaf(z, fmaf(z, fmaf(z, -0.053968254f, 0.13333333f), -0.33333333f), 1.0f);
+  t = z < 4e-3f ? small : t; /* near 0 the quotient loses digits */
+  return x < 0 ? -t : t;
+}
+
+static void forward(const Plan *plan, Room *room, const float *w) {
+  for (int64_t i = 0; i < plan->layers; i++) {
+    const Layer *l = plan->layer + i;
+    int64_t step = in_span(l), to_step = out_span(l), batch = plan->batch;
+    int squeezes = flattens(plan, i + 1);
+    float *in = room->in[i], *out = squeezes ? room->spare : room->in[i + 1];
+    if (l->kind == LINEAR)
+      linear(l, w, in, out, batch);
+    else if (l->kind == CONVOLUTION) {
+      int64_t n = padded(l->out_height * l->out_width), k = l->channels * l->kernel_h * l->kernel_w;
+      for (int64_t s = 0; s < batch; s++) {
+        float *patches = room->patches[i] + s * patch_span(l);
+        unfold(l, in + s * step, patches);
+        product(w + l->weight, patches, l->bias >= 0 ? w + l->bias : NULL, out + s * to_step, l->out_channels, n, k);
+      }
+    } else if (l->kind == RELU)
+      for (int64_t j = 0; j < batch * step; j++) out[j] = in[j] < 0 ? 0 : in[j];
+    else if (l->kind == TANH)
+      for (int64_t j = 0; j < batch * step; j++) out[j] = tanh_(in[j]);
+    else
+      for (int64_t s = 0; s < batch; s++) maxpool(l, in + s * step, out + s * to_step, room->from[i] + s * to_step);
+    if (squeezes) {
+      int64_t plane = l->out_height * l->out_width, next = in_span(plan->layer + i + 1);
+      for (int64_t s = 0; s < batch; s++) squeeze(out + s * to_step, room->in[i + 1] + s * next, l->out_channels, plane);
+    }
+  }
+}
+
+/* The gradient of the mean cross-entropy into room->g; slope[layers] holds that of the scores. */
+static void backward(const Plan *plan, Room *room, const float *w) {
+  for (int64_t i = plan->layers - 1; i >= 0; i--) {
+    const Layer *l = plan->layer + i;
+    int64_t step = in_span(l), to_step = out_span(l), batch = plan->batch;
+    float *in = room->in[i], *slope = room->slope[i + 1], *back = i ? room->slope[i] : NULL;
+    if (flattens(plan, i + 1)) {
+      int64_t plane = l->out_height * l->out_width, next = in_span(plan->layer + i + 1);
+      memset(room->spare, 0, batch * to_step * sizeof(float));
+      for (int64_t s = 0; s < batch; s++) stretch(slope + s * next, room->spare + s * to_step, l->out_channels, plane);
+      slope = room->spare;
+    }
+    if (l->kind == LINEAR)
+      linear_back(l, w, in, slope, room->g, back, batch);
+    else if (l->kind == CONVOLUTION) {
+      int64_t plane = l->out_height * l->out_width, n = padded(plane), k = l->channels * l->kernel_h * l->kernel_w;
+      float *dw = room->g + l->weight;
+      memset(dw, 0, l->out_channels * k * sizeof(float));
+      if (l->bias >= 0) memset(room->g + l->bias, 0, l->out_channels * sizeof(float));
+      for (int64_t o = 0; back && o < l->out_channels; o++)
+        for (int64_t p = 0; p < k; p++) room->weight_t[p * l->out_channels + o] = w[l->weight + o * k + p];
+      if (back) memset(back, 0, batch * step * sizeof(float));
+      for (int64_t s = 0; s < batch; s++) {
+        float *d = slope + s * to_step;
+        for (int64_t o = 0; o < l->out_channels; o++) {
+          for (int64_t j = plane; j < n; j++) d[o * n + j] = 0; /* padding has no slope */
+          if (l->bias < 0) continue;
+          vec sum = {0};
+          for (int64_t j = 0; j < n; j += WIDE) sum += load(d + o * n + j);
+          room->g[l->bias + o] += total(sum);
+        }
+        product_t(d, room->patches[i] + s * patch_span(l), dw, l->out_channels, n, k);
+        if (back) {
+          product(room->weight_t, d, NULL, room->patch_slope, k, n, l->out_channels);
+          fold(l, room->patch_slope, back + s * step);
+        }
+      }
+    } else if (!back)
+      continue;
+    else if (l->kind == RELU)
+      for (int64_t j = 0; j < batch * step; j++) back[j] = in[j] > 0 ? slope[j] : 0;
+    else if (l->kind == TANH)
+      for (int64_t j = 0; j < batch * step; j++) {
+        float t = tanh_(in[j]);
+        back[j] = slope[j] * (1.0f - t * t);
+      }
+    else {
+      memset(back, 0, batch * step * sizeof(float));
+      int64_t plane = l->out_height * l->out_width, n = padded(plane);
+      for (int64_t s = 0; s < batch; s++)
+        for (int64_t c = 0; c < l->channels; c++)
+          for (int64_t j = 0; j < plane; j++)
+            back[s * step + room->from[i][s * to_step + c * n + j]] += slope[s * to_step + c * n + j];
+    }
+  }
+}
+
+/* ---- a round of one row ---- */
+
+typedef struct {
+  Plan plan;
+  const float *inputs;                /* [sample, ...] */
+  const int64_t *labels, *batches;    /* [sample], [row, turn, batch] */
+  float *mean, *rho, *moment[4];      /* [row, weight] */
+  int64_t *steps;                     /* [row] */
+  const int64_t *key0, *key1, *which; /* [row], [row], [count] */
+  const float *cost;                  /* what the KL costs in each turn. [row, turn] */
+  int64_t count, turns, round;
+  int64_t point, fixed, keep; /* point: SGD; fixed: the prior is N(0, .); keep: moments last beyond the round */
+  double rate, decay, decay_squares, epsilon;
+  float momentum, prior_std, rho_min, rho_max, steepest;
+} Job;
+
+static void gather(const Job *job, Room *room, const int64_t *seen) {
+  const Layer *l = job->plan.layer;
+  int64_t plane = l->vector ? 1 : l->height * l->width, numbers = l->channels * plane;
+  for (int64_t s = 0; s < job->plan.batch; s++) {
+    const float *from = job->inputs + seen[s] * numbers;
+    float *to = room->in[0] + s * in_span(l);
+    if (l->vector)
+      memcpy(to, from, numbers * sizeof(float));
+    else
+      stretch(from, to, l->channels, plane);
+  }
+}
+
+/* d(mean cross-entropy) / d(scores) */
+static void softmax_slope(const Job *job, Room *room, const int64_t *seen) {
+  const Plan *plan = &job->plan;
+  int64_t step = out_span(plan->layer + plan->layers - 1);
+  for (int64_t s = 0; s < plan->batch; s++) {
+    const float *score = room->in[plan->layers] + s * step;
+    float *slope = room->slope[plan->layers] + s * step, top = score[0], sum = 0;
+    for (int64_t c = 1; c < plan->classes; c++) top = score[c] > top ? score[c] : top;
+    for (int64_t c = 0; c < plan->classes; c++) sum += slope[c] = exp_(score[c] - top);
+    for (int64_t c = 0; c < plan->classes; c++) slope[c] /= sum * plan->batch;
+    slope[job->labels[seen[s]]] -= 1.0f / plan->batch;
+  }
+}
+
+/* A gradient that is not a number counts as 0, a huge one as `steepest`. */
+static void tame(float *g, int64_t k, float steepest) {
+  double sum = 0;
+  for (int64_t j = 0; j < k; j++) sum += g[j];
+  if (!isfinite((float)sum))
+    memset(g, 0, k * sizeof(float));
+  else
+    for (int64_t j = 0; j < k; j++) g[j] = g[j] > steepest ? steepest : (g[j] < -steepest ? -steepest : g[j]);
+}
+
+/* std = softplus(rho), w = mean + std * eps for 256 weights or fewer */
+static void draw(const Job *job, Room *room, int64_t row, int64_t turn, int64_t first, int64_t n) {
+  const float *mean = job->mean + row * job->plan.weights + first, *rho = job->rho + row * job->plan.weights + first;
+  float *restrict std = room->std + first, *restrict eps = room->eps + first, *restrict w = room->w + first;
+  normal256(eps, first / 256, turn, job->round, job->key0[row], job->key1[row]);
+  for (int64_t j = 0; j < n; j++) {
+    std[j] = log1p_(exp_(rho[j]));
+    w[j] = fmaf(std[j], eps[j], mean[j]);
+  }
+}
+
+typedef struct {
+  float cost, pace, least, a, b, c, low, high;
+} Pull;
+
+/* The gradients of mean and rho in closed form, and a step of Adam on both. */
+__attribute__((noinline)) static void update(int64_t n, const float *restrict g, const float *restrict eps,
+                                             const float *restrict std, const float *restrict centre,
+                                             const float *restrict width, float *restrict m, float *restrict r,
+                                             float *restrict m1, float *restrict m2, float *restrict r1,
+                                             float *restrict r2, const Pull *pull) {
+  const float cost = pull->cost, pace = pull->pace, least = pull->least, a = pull->a, b = pull->b, c = pull->c;
+  const float low = pull->low, high = pull->high;
+  for (int64_t j = 0; j < n; j++) {
+    float stiff = cost / (width[j] * width[j]), e = exp_(r[j]);
+    float by_mean = fmaf(m[j] - centre[j], stiff, g[j]);
+    float by_std = fmaf(eps[j], g[j], (std[j] - width[j]) * (std[j] + width[j]) * stiff / std[j]);
+    float by_rho = by_std * (e / (1.0f + e));
+    float f = fmaf(by_mean - m1[j], a, m1[j]), h = fmaf(by_rho - r1[j], a, r1[j]);
+    float v = fmaf(by_mean * by_mean, c, m2[j] * b), u = fmaf(by_rho * by_rho, c, r2[j] * b);
+    m1[j] = f, m2[j] = v, r1[j] = h, r2[j] = u;
+    m[j] -= f / ((sqrtf(v) + least) / pace);
+    float next = r[j] - h / ((sqrtf(u) + least) / pace);
+    next = next < low ? low : next;
+    r[j] = next > high ? high : next;
+  }
+}
+
+static void learn_belief(const Job *job, Room *room, int64_t row) {
+  int64_t k = job->plan.weights, batch = job->plan.batch;
+  float *mean = job->mean + row * k, *rho = job->rho + row * k, *moment[4];
+  for (int i = 0; i < 4; i++) {
+    moment[i] = job->moment[i] + row * k;
+    if (!job->keep) memset(moment[i], 0, k * sizeof(float));
+  }
+  if (!job->keep) job->steps[row] = 0;
+  for (int64_t first = 0; first < k; first += 256) draw(job, room, row, 0, first, k - first < 256 ? k - first : 256);
+  for (int64_t j = 0; j < k; j++) {
+    room->prior_mean[j] = job->fixed ? 0 : mean[j];
+    room->prior_std[j] = job->fixed ? job->prior_std : room->std[j];
+  }
+  for (int64_t turn = 0; turn < job->turns; turn++) {
+    const int64_t *seen = job->batches + (row * job->turns + turn) * batch;
+    gather(job, room, seen);
+    forward(&job->plan, room, room->w);
+    softmax_slope(job, room, seen);
+    backward(&job->plan, room, room->w);
+    tame(room->g, k, job->steepest);
+    double taken = (double)++job->steps[row], rest = sqrt(1.0 - pow(job->decay_squares, taken));
+    float pace = (float)(job->rate * rest / (1.0 - pow(job->decay, taken))), least = (float)(job->epsilon * rest);
+    Pull pull = {.cost = turn > 0 || job->fixed ? job->cost[row * job->turns + turn] : 0,
+                 .pace = pace,
+                 .least = least,
+                 .a = (float)(1.0 - job->decay),
+                 .b = (float)job->decay_squares,
+                 .c = (float)(1.0 - job->decay_squares),
+                 .low = job->rho_min,
+                 .high = job->rho_max};
+    for (int64_t first = 0; first < k; first += 256) {
+      int64_t n = k - first < 256 ? k - first : 256;
+      update(n, room->g + first, room->eps + first, room->std + first, room->prior_mean + first,
+             room->prior_std + first, mean + first, rho + first, moment[0] + first, moment[1] + first,
+             moment[2] + first, moment[3] + first, &pull);
+      if (turn + 1 < job->turns) draw(job, room, row, turn + 1, first, n);
+    }
+  }
+}
+
+static void learn_point(const Job *job, Room *room, int64_t row) {
+  int64_t k = job->plan.weights, batch = job->plan.batch;
+  float *restrict mean = job->mean + row * k, *restrict buffer = job->moment[0] + row * k;
+  const float *restrict g = room->g;
+  if (!job->keep) {
+    memset(buffer, 0, k * sizeof(float));
+    job->steps[row] = 0;
+  }
+  const float momentum = job->momentum, rate = (float)job->rate;
+  for (int64_t turn = 0; turn < job->turns; turn++) {
+    const int64_t *seen = job->batches + (row * job->turns + turn) * batch;
+    gather(job, room, seen);
+    forward(&job->plan, room, mean);
+    softmax_slope(job, room, seen);
+    backward(&job->plan, room, mean);
+    tame(room->g, k, job->steepest);
+    for (int64_t j = 0; j < k; j++) {
+      buffer[j] = buffer[j] * momentum + g[j];
+      mean[j] -= buffer[j] * rate;
+    }
+    job->steps[row]++;
+  }
+}
+
+/* Take rows from the list until there are none; several threads may do so at once. 0, or 1 where memory is short. */
+int learn(const Job *job, int64_t *next) {
+  Room *room = enter(&job->plan);
+  if (!room) return 1;
+  for (;;) {
+    int64_t turn = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+    if (turn >= job->count) break;
+    if (job->point)
+      learn_point(job, room, job->which[turn]);
+    else
+      learn_belief(job, room, job->which[turn]);
+  }
+  leave(room);
+  return 0;
+}
+
+/* ---- inspection ---- */
+
+/* inside[e]: whether sender[e] lies within receiver[e]'s band on every weight; it stops at the first that does not.
+ * Threads take edges in runs. A NaN is never inside. */
+int inspect(const float *local, const float *width, const float *sent, const int64_t *receiver, const int64_t *sender,
+            uint8_t *inside, int64_t edges, int64_t weights, int64_t *next) {
+  const int64_t run = 16, tile = 2048;
+  for (;;) {
+    int64_t first = __atomic_fetch_add(next, run, __ATOMIC_RELAXED);
+    if (first >= edges) return 0;
+    int64_t last = first + run < edges ? first + run : edges;
+    for (int64_t e = first; e < last; e++) inside[e] = 1;
+    for (int64_t start = 0; start < weights; start += tile) {
+      int64_t n = weights - start < tile ? weights - start : tile;
+      for (int64_t e = first; e < last; e++) {
+        if (!inside[e]) continue;
+        const float *restrict a = local + receiver[e] * weights + start, *restrict w = width + receiver[e] * weights + start;
+        const float *restrict b = sent + sender[e] * weights + start;
+        int32_t good = 1;
+        for (int64_t j = 0; j < n; j++) good &= fabsf(a[j] - b[j]) <= w[j];
+        inside[e] = (uint8_t)good;
+      }
+    }
+  }
+}
+
+/* For every pair: the largest |local - sent| - width, how many weights are outside, and the weight that is the most stds
+ * away. Threads take receivers. A NaN makes the excess NaN and is never the farthest. */
+int survey(const float *local, const float *width, const float *std, const float *sent, float *excess, int64_t *outside,
+           int64_t *worst, float *sigmas, int64_t receivers, int64_t senders, int64_t weights, int64_t *next) {
+  const int64_t tile = 1024;
+  for (;;) {
+    int64_t i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+    if (i >= receivers) return 0;
+    for (int64_t p = i * senders; p < (i + 1) * senders; p++)
+      excess[p] = -INFINITY, outside[p] = 0, worst[p] = 0, sigmas[p] = 0;
+    for (int64_t start = 0; start < weights; start += tile) {
+      int64_t n = weights - start < tile ? weights - start : tile;
+      const float *restrict a = local + i * weights + start, *restrict w = width + i * weights + start;
+      const float *restrict s = std + i * weights + start;
+      for (int64_t j = 0; j < senders; j++) {
+        const float *restrict b = sent + j * weights + start;
+        float over = -INFINITY, far = 0;
+        int32_t count = 0, broken = 0;
+        for (int64_t k = 0; k < n; k++) {
+          float gap = fabsf(a[k] - b[k]), more = gap - w[k], ratio = gap / s[k];
+          count += gap > w[k];
+          broken |= more != more;
+          over = more > over ? more : over;
+          far = ratio > far ? ratio : far;
+        }
+        int64_t p = i * senders + j;
+        outside[p] += count;
+        excess[p] = broken || excess[p] != excess[p] ? NAN : (over > excess[p] ? over : excess[p]);
+        if (far > sigmas[p]) {
+          sigmas[p] = far;
+          for (int64_t k = 0; k < n; k++)
+            if (fabsf(a[k] - b[k]) / s[k] == far) {
+              worst[p] = start + k;
+              break;
+            }
+        }
+      }
+    }
+  }
+}
+
+/* ---- pooling ---- */
+
+/* log(exp(std) - 1): the rho of a std above 0 */
+static inline float rho_of(float std) {
+  float p = 1.3888889e-3f; /* (exp(s) - 1) / s = 1 + s / 2 + s^2 / 6 + ..., for small s */
+  p = fmaf(p, std, 8.3333333e-3f);
+  p = fmaf(p, std, 4.1666667e-2f);
+  p = fmaf(p, std, 1.6666667e-1f);
+  p = fmaf(p, std, 0.5f);
+  p = fmaf(p, std, 1.0f);
+  float small = log_(std * p);
+  float large = std + log_(1.0f - exp_(-std));
+  return std < 0.3f ? small : large;
+}
+
+#define TILE 128
+
+__attribute__((noinline)) static void weigh(int64_t n, const float *restrict mean, const float *restrict rho, double low,
+                                            double high, double *restrict precision, double *restrict scaled) {
+  for (int64_t j = 0; j < n; j++) {
+    float doubt = rho[j] < -40.0f ? -40.0f : (rho[j] > 40.0f ? 40.0f : rho[j]); /* beyond, std is cut anyway */
+    double std = log1p_(exp_(doubt));
+    std = std < low ? low : (std > high ? high : std);
+    precision[j] = 1.0 / (std * std);
+    scaled[j] = precision[j] * mean[j];
+  }
+}
+
+__attribute__((noinline)) static void add(double *restrict to, const double *restrict from) {
+  for (int64_t j = 0; j < 2 * TILE; j++) to[j] += from[j];
+}
+
+/* Pool, for every receiver, the senders from `start[receiver]` to `start[receiver + 1]` in the list; one that has none
+ * keeps its row of `own_mean` and `own_rho`. A pooled std lies within [low, high]. Threads take tiles of the weights. */
+int pool(const float *mean, const float *rho, const float *own_mean, const float *own_rho, float *out_mean,
+         float *out_rho, const int64_t *start, const int64_t *sender, int64_t receivers, int64_t senders, int64_t weights,
+         double low, double high, int64_t *next) {
+  double *each = NULL, sum[2 * TILE];
+  uint8_t *heard = calloc(senders, 1);
+  if (!heard || posix_memalign((void **)&each, 64, (size_t)senders * 2 * TILE * sizeof(double))) {
+    free(heard);
+    return 1;
+  }
+  memset(each, 0, (size_t)senders * 2 * TILE * sizeof(double));
+  for (int64_t e = 0; e < start[receivers]; e++) heard[sender[e]] = 1;
+  for (;;) {
+    int64_t first = __atomic_fetch_add(next, TILE, __ATOMIC_RELAXED);
+    if (first >= weights) break;
+    int64_t n = weights - first < TILE ? weights - first : TILE;
+    for (int64_t j = 0; j < senders; j++)
+      if (heard[j])
+        weigh(n, mean + j * weights + first, rho + j * weights + first, low, high, each + j * 2 * TILE,
+              each + j * 2 * TILE + TILE);
+    for (int64_t i = 0; i < receivers; i++) {
+      float *to_mean = out_mean + i * weights + first, *to_rho = out_rho + i * weights + first;
+      int64_t count = start[i + 1] - start[i];
+      if (count == 0) {
+        memcpy(to_mean, own_mean + i * weights + first, n * sizeof(float));
+        memcpy(to_rho, own_rho + i * weights + first, n * sizeof(float));
+        continue;
+      }
+      if (i > 0 && count == start[i] - start[i - 1] &&
+          !memcmp(sender + start[i], sender + start[i - 1], count * sizeof(int64_t))) {
+        memcpy(to_mean, to_mean - weights, n * sizeof(float)); /* it trusts whom the one before trusts */
+        memcpy(to_rho, to_rho - weights, n * sizeof(float));
+        continue;
+      }
+      memset(sum, 0, sizeof(sum));
+      for (int64_t e = start[i]; e < start[i + 1]; e++) add(sum, each + sender[e] * 2 * TILE);
+      for (int64_t j = 0; j < n; j++) {
+        to_mean[j] = (float)(sum[TILE + j] / sum[j]);
+        to_rho[j] = rho_of((float)sqrt(count / sum[j]));
+      }
+    }
+  }
+  free(heard);
+  free(each);
+  return 0;
+}

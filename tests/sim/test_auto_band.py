@@ -1,0 +1,39 @@
+"""The band that measures itself needs no retuning: one c for other learning rates, horizons and widths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from surefed.sim import Experiment, run
+
+BASE = {
+    "rounds": 800,
+    "data": {"clients": 20},
+    "model": {"name": "mlp"},
+    "rule": {"name": "surefed", "kappa": "auto"},
+    "attack": {"name": "label_flip", "malicious": 0.4},
+    "evaluate": {"every": 100, "trust": False},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [],
+        ["learn.learning_rate=0.003"],
+        ["learn.learning_rate=0.0005", "rounds=1600"],
+        ["rounds=400"],
+        ["model.hidden=[16]"],
+        ["model.hidden=[256]"],
+    ],
+    ids=lambda changes: " ".join(changes) or "as it is",
+)
+def test_one_c_separates_the_camps_whatever_else_changes(changes: list[str], tmp_path: Path) -> None:
+    last = run(Experiment.of(BASE).change(changes), out=tmp_path / "run").record.last
+    alone = run(Experiment.of(BASE).change([*changes, "rule.name=local_only"]), out=tmp_path / "alone").record.last
+    assert last["trusted"]["malicious"] <= 0.01
+    assert last["trusted"]["honest"] >= 0.75
+    assert last["accuracy"]["mean"] > alone["accuracy"]["mean"] + 0.02
