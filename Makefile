@@ -39,7 +39,7 @@ slow: install
 	@$(BIN)/python -m pytest -n auto -m slow
 
 bench: install
-	@$(BIN)/python benchmarks/round.py
+	@$(BIN)/surefed bench --compare loop
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

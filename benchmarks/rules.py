@@ -3,8 +3,8 @@
     python benchmarks/rules.py [--clients 50] [--passes 3] [--threads 2]
 
 Learning is not counted. Rules that run received models on own data (they need `loss`) evaluate 50 models on samples of
-50 receivers, with the paper's CNN on images of 28 x 28; they are listed apart. Memory is the most that a step held beyond
-what it was given.
+50 receivers, with the paper's CNN on images of 28 x 28; they are listed apart. Memory is the most that a step held
+beyond what it was given.
 """
 
 from __future__ import annotations

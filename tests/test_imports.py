@@ -19,8 +19,9 @@ ROOMS = {
     "rules": {"core"},
     "records": {"core"},
     "report": {"core", "records"},
+    "theory": {"core", "graphs", "rules"},
     "sim": {"core", "learn", "models", "data", "graphs", "attacks", "rules", "records"},
-    "cli": {"core", "learn", "models", "data", "graphs", "attacks", "rules", "records", "report", "sim"},
+    "cli": {"core", "learn", "models", "data", "graphs", "attacks", "rules", "records", "report", "sim", "theory"},
 }
 SOURCE = Path(surefed.__file__).parent
 

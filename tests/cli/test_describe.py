@@ -53,6 +53,7 @@ def test_everything_about_a_folder_worked_by_hand(here: Path, capsys: pytest.Cap
         "classes_per_client": {"total": 4, "mean": 2.0, "min": 2, "max": 2},
         "shape": [2, 3],
         "background": 0.0,
+        "range": None,
         "bytes": 40 * (6 * 4 + 8),  # six float32 and a label of 8 bytes
     }
 

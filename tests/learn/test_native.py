@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from surefed.core import Stream, native
 from surefed.learn import Lesson, Network, Point, Rows, Variational
-from surefed.learn.native import plan, plan_for
+from surefed.learn.fast import plan_for
+from surefed.learn.native import plan
 from surefed.models import MODELS
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason="no C compiler on this machine")

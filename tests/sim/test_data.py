@@ -131,7 +131,7 @@ def test_options_of_another_dataset_are_forgotten() -> None:
 
 def test_every_default_is_written_out() -> None:
     section = resolve(Experiment.of({"data": {"name": "folder", "partition": "shards"}}), RULES["surefed"]()).data
-    assert section.options == {"label": "label"}
+    assert section.options == {"label": "label", "numbers": False}
     assert section.partition_options == {"per_client": 2, "min_samples": 1}
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from surefed.cli import compare, data, describe
+from surefed.cli import bench, compare, data, describe, theory
 from surefed.cli.commands import app
 from surefed.cli.console import err
 from surefed.core import Interrupted, SureFEDError
 
-__all__ = ["app", "compare", "data", "describe", "main"]
+__all__ = ["app", "bench", "compare", "data", "describe", "main", "theory"]
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from surefed.cli.commands import TEMPLATE, DeviceOption, FormatOption, app
 from surefed.cli.console import Format
 from surefed.core.registry import find
 from surefed.records import Record
-from surefed.report import notices, summary
+from surefed.report import measured, notices, percent, summary
 from surefed.rules import RULES
 from surefed.sim import Experiment, run
 
@@ -82,7 +82,8 @@ def _print(cells: dict[tuple[str, str], Record], rules: Iterable[str], attacks: 
         table.add_row(escape(rule), *(_cell(summary(cells[rule, attack])) for attack in attacks))
     console.out.print(table)
     console.say(
-        "accuracy of honest clients in % (share of honest/malicious neighbours they trust in %), b: backdoor in %"
+        f"{measured(cells.values())} of honest clients in % (share of honest/malicious neighbours they trust in %), "
+        "b: backdoor in %"
     )
 
 
@@ -90,5 +91,6 @@ def _cell(figures: dict[str, Any]) -> str:
     def whole(share: float | None) -> str:
         return "-" if share is None else f"{100 * share:.0f}"
 
-    text = f"{100 * figures['accuracy']:.1f} ({whole(figures['trusts_honest'])}/{whole(figures['trusts_malicious'])})"
+    reached = percent(figures[figures["measure"]]).removesuffix(" %")
+    text = f"{reached} ({whole(figures['trusts_honest'])}/{whole(figures['trusts_malicious'])})"
     return text if figures["backdoor"] is None else f"{text} b {whole(figures['backdoor'])}"

@@ -26,7 +26,7 @@ from rich.progress import (
 from rich.table import Table
 
 from surefed.records import Record
-from surefed.report import notices, percent, story, summary, title
+from surefed.report import MEASURES, measured, notices, percent, score, story, summary, title
 from surefed.sim import Watcher
 
 out = Console()
@@ -53,12 +53,12 @@ def say(text: str) -> None:
 
 
 def figures_line(figures: dict[str, Any], short: bool = False) -> str:
-    """The last evaluation in a few words: accuracy, and how much of whom is trusted."""
-    accuracy, trusted = figures["accuracy"], figures["trusted"]
+    """The last evaluation in a few words: accuracy or R2, and how much of whom is trusted."""
+    reached, trusted = score(figures), figures["trusted"]
     if short:
         trust = ((group, trusted[group]) for group in ("honest", "malicious") if trusted[group] is not None)
-        return " ".join([percent(accuracy["mean"]), *(f"{group} {percent(share, 0)}" for group, share in trust)])
-    words = [f"accuracy {percent(accuracy['mean'])} (worst {percent(accuracy['worst'])})"]
+        return " ".join([percent(reached.mean), *(f"{group} {percent(share, 0)}" for group, share in trust)])
+    words = [f"{MEASURES[reached.measure]} {percent(reached.mean)} (worst {percent(reached.worst)})"]
     if trusted["honest"] is not None:
         words.append(f"trusts {percent(trusted['honest'], 0)} of honest")
     if trusted["malicious"] is not None:
@@ -150,7 +150,8 @@ def print_runs(records: Sequence[Record]) -> None:
     for name in names:
         table.add_column(name, no_wrap=True)
     room = max(10, (out.width - 60) // len(names) - 2)
-    for name in ("accuracy", "worst\nclient", "trusts\nhonest", "trusts\nmalicious", "round", "seconds"):
+    columns = (measured(records), "worst\nclient", "trusts\nhonest", "trusts\nmalicious", "round", "seconds")
+    for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     for record in records:
         figures = summary(record)
@@ -159,7 +160,7 @@ def print_runs(records: Sequence[Record]) -> None:
             *([_cut(record.path.name, room)] if repeated else []),
             _cut(title(record), max(room, 0 if len(names) > 1 else 24)),
             *([_cut(figures["attack"], room)] if attacks else []),
-            percent(figures["accuracy"]),
+            percent(figures[figures["measure"]]),
             percent(figures["worst"]),
             percent(figures["trusts_honest"], 0),
             percent(figures["trusts_malicious"], 0),

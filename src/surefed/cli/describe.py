@@ -16,7 +16,9 @@ from surefed.cli import console
 from surefed.cli.commands import FormatOption
 from surefed.cli.console import Format
 from surefed.cli.data import data_app
+from surefed.core import ConfigError
 from surefed.data import Dataset, Deal
+from surefed.data.partitions.base import Indices
 from surefed.report.labels import plot_labels
 from surefed.sim import Experiment
 from surefed.sim.data import dealt
@@ -42,6 +44,8 @@ def describe(
     dataset, shares = dealt(experiment)
     about = describe_deal(dataset, shares, experiment)
     if figure is not None:
+        if not dataset.classes:
+            raise ConfigError("the labels of this data are numbers; there are no classes to draw")
         title = f"{about['dataset']}, {about['partition']}: {about['clients']} clients, {about['classes']} classes"
         tests = None if shares.own_test is None else [len(part) for part in shares.own_test.values()]
         plot_labels(figure, _counts(dataset, shares), list(shares.train), tests=tests, title=title)
@@ -58,6 +62,7 @@ def describe_deal(dataset: Dataset, shares: Deal, experiment: Experiment) -> dic
     section, counts = experiment.data, _counts(dataset, shares)
     background = 1 - dataset.background if section.invert else dataset.background
     samples = len(shares.test) + int(counts.sum())
+    label = 8 if dataset.classes else 4 * int(np.prod(dataset.labels.shape[1:]))
     own_test = shares.own_test
     return {
         "dataset": section.name,
@@ -73,15 +78,22 @@ def describe_deal(dataset: Dataset, shares: Deal, experiment: Experiment) -> dic
         "classes_per_client": _spread((counts > 0).sum(1)),
         "shape": list(dataset.inputs.shape[1:]),
         "background": background if section.background is None else section.background,
-        "bytes": samples * (4 * int(np.prod(dataset.inputs.shape[1:])) + 8),
-        "test_labels": np.bincount(dataset.labels[shares.test], minlength=dataset.classes).tolist(),
+        "bytes": samples * (4 * int(np.prod(dataset.inputs.shape[1:])) + label),
+        "test_labels": _kinds(dataset, shares.test).tolist(),
         "labels": {name: row.tolist() for name, row in zip(shares.train, counts, strict=True)},
+        "range": None if dataset.classes else [float(dataset.labels.min()), float(dataset.labels.max())],
     }
 
 
 def _counts(dataset: Dataset, shares: Deal) -> np.ndarray[Any, np.dtype[np.int64]]:
     """How many samples of each class everybody trains on. int64 [client, class]"""
-    return np.stack([np.bincount(dataset.labels[part], minlength=dataset.classes) for part in shares.train.values()])
+    return np.stack([_kinds(dataset, part) for part in shares.train.values()])
+
+
+def _kinds(dataset: Dataset, part: Indices) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """How many of these samples are of each class; where labels are numbers, all are of one kind. int64 [class]"""
+    labels = dataset.labels[part] if dataset.classes else np.zeros(len(part), dtype=np.int64)
+    return np.bincount(labels, minlength=max(1, dataset.classes))
 
 
 def _spread(values: np.ndarray[Any, Any]) -> dict[str, float]:
@@ -103,12 +115,16 @@ def _print(about: dict[str, Any]) -> None:
         "clients": f"{about['clients']}{among} ({about['partition']})",
         "training": f"{_told(train)}; {train['total']} in all",
         "test": f"{own}; {how}",
-        "classes": f"{about['classes']}; a client has {_told(per_client, '')}",
+        "labels": f"numbers from {about['range'][0]:g} to {about['range'][1]:g}"
+        if about["range"]
+        else f"{about['classes']} classes; a client has {_told(per_client, '')}",
         "inputs": f"{' x '.join(map(str, about['shape']))}, background {about['background']:g}",
         "memory": f"{about['bytes'] / 2**20:.1f} MiB",
     }
     for name, text in lines.items():
         console.say(f"{name:<10} {text}")
+    if about["range"]:
+        return
     counts = np.array(list(about["labels"].values()))
     table = Table(box=SIMPLE_HEAVY, pad_edge=False)
     for column in ("class", "training\nsamples", "test\nsamples", "clients\nthat have it", "most\nwith a client"):

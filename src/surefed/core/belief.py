@@ -60,7 +60,7 @@ class Belief:
         """Which rows hold only finite numbers. bool [...]"""
         # A sum is finite only if no term is NaN or infinite; only doubtful rows pay for a look at every weight.
         certain = torch.isfinite(self.mean.sum(-1) + self.rho.sum(-1))
-        if bool(certain.all()):
+        if not certain.is_cuda and bool(certain.all()):  # a GPU would have to be waited for
             return certain
         return torch.isfinite(self.mean).all(-1) & torch.isfinite(self.rho).all(-1)
 

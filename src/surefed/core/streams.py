@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from surefed.core import cuda
+
 _MULTIPLY = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _WORD = 0xFFFFFFFF
@@ -94,6 +96,10 @@ class Stream:
 
     def bits(self, count: int, *, round: int = 0, draw: int = 0) -> Tensor:
         """Uniform 32-bit integers. int64 [owner, count]"""
+        if cuda.here(self._keys[0]):
+            from surefed.core.cuda.noise import bits  # here, because it needs Triton
+
+            return bits(self.keys, count, round, draw)
         words = torch.stack(self._words(count, round, draw), dim=2)
         return words.view(len(self), -1)[:, :count]
 
@@ -114,12 +120,12 @@ class Stream:
             torch.mul(radius, angle.sin_(), out=out[:, :, 2 * pair + 1])
         return out.view(rows, -1)[:, :count]
 
-    def order(self, sizes: Tensor, *, round: int = 0, draw: int = 0) -> Tensor:
+    def order(self, sizes: Tensor, *, round: int = 0, draw: int = 0, longest: int | None = None) -> Tensor:
         """A random order of 0 .. sizes[owner]-1 for each owner; entries past an owner's size are padding.
 
-        int64 [owner, max(sizes)]
+        longest: max(sizes), for callers who know it; a GPU would have to be waited for. int64 [owner, longest]
         """
-        longest = int(sizes.max())
+        longest = int(sizes.max()) if longest is None else longest
         tickets = self.bits(longest, round=round, draw=draw)
         beyond = torch.arange(longest, device=tickets.device) >= sizes[:, None]
         return tickets.masked_fill(beyond, _WORD + 1).argsort(dim=1, stable=True)

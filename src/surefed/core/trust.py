@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from surefed.core import native
+from surefed.core import cuda, native
 from surefed.core.belief import Belief
 
 Scope = Literal["mean", "mean_and_std", "whole_belief"]
@@ -91,6 +91,10 @@ def inside(local: Belief, width: Tensor, means: Tensor, edges: Tensor) -> Tensor
     """
     if native.fits(local.mean, width, means):
         return native.inspect(local.mean, width, means, edges)
+    if cuda.fits(local.mean, width, means):
+        from surefed.core.cuda.edges import inspect  # here, because it needs Triton
+
+        return inspect(local.mean, width, means, edges)
     return edges & (measure(local, width, means).excess <= 0)
 
 

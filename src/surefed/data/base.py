@@ -19,6 +19,7 @@ class Dataset:
     """Labelled samples, as they were published.
 
     inputs: uint8 (0 .. 255, read as 0 .. 1) or float32 [sample, ...]; labels: int64 [sample], 0 .. classes-1.
+    classes: how many there are; 0 where labels are numbers to be predicted, float32 [sample] or [sample, target].
     owner: whose sample each is, an index into `owners`; None where nobody knows. int64 [sample]
     owners: the names of the natural clients, such as writers.
     test: which samples the publisher set aside for testing; None where there is no such cut. bool [sample]
@@ -27,7 +28,7 @@ class Dataset:
     """
 
     inputs: np.ndarray[Any, Any]
-    labels: np.ndarray[Any, np.dtype[np.int64]]
+    labels: np.ndarray[Any, Any]
     classes: int
     owner: np.ndarray[Any, np.dtype[np.int64]] | None = None
     owners: tuple[str, ...] = ()
@@ -42,6 +43,7 @@ class Federation:
     """Everybody's data, one client after another, and a test set that nobody trains on.
 
     inputs: float32 [sample, ...]; labels: int64 [sample]; sizes: int64 [client], samples of each client in turn.
+    classes: how many there are; 0 where labels are numbers, float32 [sample] or [sample, target].
     ids: the clients' names; randomness follows the name, not the position.
     background: the input value of an empty pixel. mean, std: what inputs may be normalised by, one number per channel.
     """
@@ -111,14 +113,16 @@ def federation(
     """A federation from arrays: one (inputs, labels) pair per client, and one for the test set.
 
     Anything numpy understands will do. Inputs are taken as they are; scale them as you would for your network.
+    classes: how many; default: as many as the labels tell. 0 means that labels are numbers to be predicted.
     """
     if len(clients) == 0:
         raise DataError("a federation needs at least one client")
     names = tuple(str(at) for at in range(len(clients))) if ids is None else tuple(str(name) for name in ids)
     if len(names) != len(clients) or len(set(names)) != len(names):
         raise DataError(f"{len(clients)} clients need as many different ids, not {list(names)}")
-    pairs = [_pair(given, f"client {name}") for name, given in zip(names, clients, strict=True)]
-    test_inputs, test_labels = _pair(test, "the test set")
+    numbers = classes == 0
+    pairs = [_pair(given, f"client {name}", numbers) for name, given in zip(names, clients, strict=True)]
+    test_inputs, test_labels = _pair(test, "the test set", numbers)
     for name, (inputs, labels) in zip(names, pairs, strict=True):
         if len(labels) == 0:
             raise DataError(f"client {name} has no data; leave it out or give it samples")
@@ -126,17 +130,10 @@ def federation(
             raise DataError(f"client {name} has inputs of shape {inputs.shape[1:]}, the test {test_inputs.shape[1:]}")
     if len(test_labels) == 0:
         raise DataError("the test set is empty")
+    if len({pair[1].shape[1:] for pair in (*pairs, (test_inputs, test_labels))}) > 1:
+        raise DataError("clients and the test set must have labels with as many numbers in each")
     labels = np.concatenate([pair[1] for pair in pairs])
-    highest = int(max(labels.max(), test_labels.max()))
-    count = highest + 1 if classes is None else int(classes)
-    if highest >= count or min(labels.min(), test_labels.min()) < 0:
-        raise DataError(f"labels must lie in 0 .. {count - 1} for {count} classes; the data holds {highest}")
-    missing = sorted(set(range(count)) - set(labels.tolist()))
-    if missing:
-        raise DataError(
-            f"no client has a sample of class {', '.join(map(str, missing[:8]))}; nobody could learn it. "
-            "Use more samples, or number the classes without gaps"
-        )
+    count = 0 if numbers else _count(labels, test_labels, classes)
     return Federation(
         inputs=torch.from_numpy(np.ascontiguousarray(np.concatenate([pair[0] for pair in pairs]))),
         labels=torch.from_numpy(labels),
@@ -148,7 +145,22 @@ def federation(
     )
 
 
-def _pair(given: Any, whose: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _count(labels: np.ndarray[Any, Any], test_labels: np.ndarray[Any, Any], classes: int | None) -> int:
+    """How many classes there are, each with a sample to learn from."""
+    highest = int(max(labels.max(), test_labels.max()))
+    count = highest + 1 if classes is None else int(classes)
+    if highest >= count or min(labels.min(), test_labels.min()) < 0:
+        raise DataError(f"labels must lie in 0 .. {count - 1} for {count} classes; the data holds {highest}")
+    missing = sorted(set(range(count)) - set(labels.tolist()))
+    if missing:
+        raise DataError(
+            f"no client has a sample of class {', '.join(map(str, missing[:8]))}; nobody could learn it. "
+            "Use more samples, or number the classes without gaps"
+        )
+    return count
+
+
+def _pair(given: Any, whose: str, numbers: bool) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Inputs and labels as arrays of the right type, or an error that names whose they are."""
     try:
         inputs, labels = given
@@ -160,10 +172,10 @@ def _pair(given: Any, whose: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any,
         raise DataError(f"{whose}: inputs are not numbers of one shape ({error})") from error
     if x.ndim < 2:
         raise DataError(f"{whose}: inputs need shape [sample, ...], not {x.shape}")
-    if y.ndim != 1 or len(y) != len(x):
+    if y.ndim not in ((1, 2) if numbers else (1,)) or len(y) != len(x):
         raise DataError(f"{whose}: {len(x)} inputs need as many labels, not an array of shape {y.shape}")
     check_values(x, whose)
-    return x, check_labels(y, whose)
+    return x, check_numbers(y, whose) if numbers else check_labels(y, whose)
 
 
 def check_values(inputs: np.ndarray[Any, Any], whose: str) -> None:
@@ -178,10 +190,25 @@ def check_values(inputs: np.ndarray[Any, Any], whose: str) -> None:
         raise DataError(f"{whose}: inputs reach {reach:.3g}; scale them to numbers of order 1 first")
 
 
+def check_numbers(y: np.ndarray[Any, Any], whose: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Labels to be predicted as numbers, one or several a sample, or an error that names whose they are."""
+    if y.dtype.kind not in "iufb" or y.ndim not in (1, 2) or y[:1].size == 0:
+        raise DataError(f"{whose}: labels must be numbers, one or several a sample, not {y.dtype} of shape {y.shape}")
+    with np.errstate(over="ignore"):
+        narrow: np.ndarray[Any, np.dtype[np.float32]] = y.astype(np.float32)
+    wrong = np.flatnonzero(~np.isfinite(narrow.reshape(len(y), -1)).all(1))
+    if len(wrong):
+        raise DataError(f"{whose}: sample {wrong[0]} has the label {y[wrong[0]]}; put it right, or drop the sample")
+    return narrow
+
+
 def check_labels(y: np.ndarray[Any, Any], whose: str) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Labels as whole numbers, or an error that names whose they are."""
     if y.dtype.kind not in "iufb" and len(y):
         raise DataError(f"{whose}: labels must be whole numbers 0, 1, 2, ..., not {y.dtype}; number the classes first")
     if len(y) and not np.array_equal(y, y.astype(np.int64)):
-        raise DataError(f"{whose}: labels must be whole numbers 0, 1, 2, ...")
+        raise DataError(
+            f"{whose}: labels must be whole numbers 0, 1, 2, ...; if they are numbers to be predicted, set "
+            "data.numbers = true, or classes = 0 in Python"
+        )
     return y.astype(np.int64)

@@ -31,12 +31,13 @@ class File(NamedTuple):
         return self.path.stem.lower() == "test"
 
 
-def folder(*, path: str | None = None, label: str = "label") -> Dataset:
+def folder(*, path: str | None = None, label: str = "label", numbers: bool = False) -> Dataset:
     """Your own data: in the folder `path` a folder per client, with .npz files (inputs, labels) or .csv tables.
 
     The files of a client are put together; those called test.npz or test.csv are its test part. Instead of a folder,
     a client may have one file. Tables have a line of column names; the column `label` is the label, all others are
-    numbers. Labels are 0, 1, 2, ... or, everywhere, names, which are numbered in alphabetical order.
+    numbers. Labels are 0, 1, 2, ... or, everywhere, names, which are numbered in alphabetical order; with the option
+    `numbers`, they are numbers to be predicted.
     """
     if path is None:
         raise ValueError("set data.path to the folder that holds a folder per client")
@@ -48,8 +49,8 @@ def folder(*, path: str | None = None, label: str = "label") -> Dataset:
         raise DataError(f"{root} holds no client; put a folder with {' or '.join(READABLE)} files into it for each")
     everything = [file for files in clients.values() for file in files]
     _check_alike(everything)
-    number = _numbering(everything)
-    return by_client({name: _parts(files, number) for name, files in clients.items()})
+    number = {} if numbers else _numbering(everything)
+    return by_client({name: _parts(files, number) for name, files in clients.items()}, numbers=numbers)
 
 
 def _clients(root: Path) -> Iterator[tuple[str, list[Path]]]:
@@ -103,7 +104,7 @@ def _read(path: Path, label: str) -> File:
         return _table(path, label)
     arrays = arrays_of(path, ("inputs", "labels"))
     inputs, labels = arrays["inputs"], arrays["labels"]
-    if inputs.ndim < 2 or labels.shape != (len(inputs),):
+    if inputs.ndim < 2 or labels.shape[:1] != (len(inputs),):
         raise DataError(
             f"{path}: inputs need shape [sample, ...] and labels [sample], as many; not {inputs.shape}, {labels.shape}"
         )

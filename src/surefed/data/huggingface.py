@@ -8,7 +8,15 @@ from surefed.data.formats.base import place_of
 
 
 def huggingface(
-    *, path: str | None = None, inputs: str = "image", label: str = "label", client: str | None = None
+    *,
+    path: str | None = None,
+    inputs: str = "image",
+    label: str = "label",
+    client: str | None = None,
+    numbers: bool = False,
 ) -> Dataset:
-    """What a Hugging Face dataset's save_to_disk wrote: a column of pictures or numbers, labels, perhaps clients."""
-    return read_huggingface(place_of(path, "the folder that save_to_disk wrote"), inputs, label, client)
+    """What a Hugging Face dataset's save_to_disk wrote: a column of pictures or numbers, labels, perhaps clients.
+
+    numbers: labels are not classes but numbers to be predicted, one or several a sample.
+    """
+    return read_huggingface(place_of(path, "the folder that save_to_disk wrote"), inputs, label, client, numbers)

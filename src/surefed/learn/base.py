@@ -111,12 +111,14 @@ def blocks(network: Network, rows: Rows, lesson: Lesson, active: Tensor | None) 
         yield from active.nonzero().flatten().split(height)
 
 
-def draw_batches(order: Stream, sizes: Tensor, round: int, batches: int, batch_size: int) -> Tensor:
+def draw_batches(
+    order: Stream, sizes: Tensor, round: int, batches: int, batch_size: int, longest: int | None = None
+) -> Tensor:
     """The minibatches of a round: each client's samples in a random order, begun again if they run out.
 
-    int64 [client, batch, sample], indices among the client's own samples.
+    longest: max(sizes), if it is known. int64 [client, batch, sample], indices among the client's own samples.
     """
-    shuffled = order.order(sizes, round=round)  # [client, longest]
+    shuffled = order.order(sizes, round=round, longest=longest)  # [client, longest]
     turn = torch.arange(batches * batch_size, device=sizes.device) % sizes[:, None]
     return shuffled.gather(1, turn).view(-1, batches, batch_size)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefed.learn import native
 from surefed.learn.base import Lesson, Rows, begin, blocks, gradient
+from surefed.learn.fast import teach
 from surefed.learn.functional import Network
 from surefed.learn.masks import Masks
+from surefed.learn.native import Recipe
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,9 @@ class Point:
 
     @torch.no_grad()
     def learn(self, rows: Rows, lesson: Lesson, active: Tensor | None = None) -> None:
-        """All batches of the round: row after row in native code where there is some, else block after block."""
-        plan = native.plan_for(self.network, rows, lesson)
-        if plan is not None:
-            recipe = native.Recipe(self.learning_rate, self.keep_moments, momentum=self.momentum)
-            native.learn(plan, rows, lesson, active, recipe)
+        """All batches of the round: by the kernels of the machine where it has some, else block after block."""
+        recipe = Recipe(self.learning_rate, self.keep_moments, momentum=self.momentum)
+        if teach(self.network, rows, lesson, active, recipe):
             return
         for part in blocks(self.network, rows, lesson, active):
             block, batches, noise = rows[part], lesson.batches[part], lesson.noise[part]

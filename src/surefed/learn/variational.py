@@ -22,10 +22,11 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from surefed.core import RHO_MAX, RHO_MIN, Stream
-from surefed.learn import native
 from surefed.learn.base import Lesson, Rows, begin, blocks, gradient
+from surefed.learn.fast import teach
 from surefed.learn.functional import Network
 from surefed.learn.masks import Masks
+from surefed.learn.native import Recipe
 
 Prior = Literal["streaming", "fixed"]
 KLWeights = Literal["uniform", "blundell"]
@@ -63,10 +64,8 @@ class Variational:
 
     @torch.no_grad()
     def learn(self, rows: Rows, lesson: Lesson, active: Tensor | None = None) -> None:
-        """All batches of the round: row after row in native code where there is some, else block after block."""
-        plan = native.plan_for(self.network, rows, lesson) if self.samples == 1 else None
-        if plan is not None:
-            native.learn(plan, rows, lesson, active, self._recipe(lesson))
+        """All batches of the round: by the kernels of the machine where it has some, else block after block."""
+        if self.samples == 1 and teach(self.network, rows, lesson, active, self._recipe(lesson)):
             return
         for part in blocks(self.network, rows, lesson, active):
             block = rows[part]
@@ -113,8 +112,8 @@ class Variational:
         samples = torch.full_like(lesson.sizes[part], size) if self.prior == "streaming" else lesson.sizes[part] / count
         return self.kl_scale * shares / samples[:, None]
 
-    def _recipe(self, lesson: Lesson) -> native.Recipe:
-        return native.Recipe(
+    def _recipe(self, lesson: Lesson) -> Recipe:
+        return Recipe(
             self.learning_rate,
             self.keep_moments,
             cost=self._costs(lesson),

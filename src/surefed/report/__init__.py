@@ -2,6 +2,7 @@
 
 from surefed.report.figure import plot, title
 from surefed.report.history import notices, story
-from surefed.report.summary import find, percent, summary
+from surefed.report.score import MEASURES, measured, percent, score
+from surefed.report.summary import find, summary
 
-__all__ = ["find", "notices", "percent", "plot", "story", "summary", "title"]
+__all__ = ["MEASURES", "find", "measured", "notices", "percent", "plot", "score", "story", "summary", "title"]

@@ -1,4 +1,4 @@
-"""The picture of a run: how accuracy went, whom people trusted, who trusts whom at the end."""
+"""The picture of a run: how the score went, whom people trusted, who trusts whom at the end."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from surefed.core import ConfigError, RecordError
 from surefed.records import Record, read, replace_file
+from surefed.report.score import measured, percent, score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,9 +28,9 @@ TITLES = {
 def plot(runs: Sequence[Record | Path | str] | Record | Path | str, path: Path | str) -> Path:
     """Draw one run or several side by side into a file; its suffix (.png, .svg, .pdf) chooses the format.
 
-    Left: mean accuracy of the honest clients, the shade reaching down to the worst one. Middle and right, for the
-    first run that keeps snapshots of trust: the share of honest and of malicious neighbours trusted over the rounds,
-    and who trusts whom at the end.
+    Left: mean accuracy (or R2) of the honest clients, the shade reaching down to the worst one. Middle and right, for
+    the first run that keeps snapshots of trust: the share of honest and of malicious neighbours trusted over the
+    rounds, and who trusts whom at the end.
     """
     from matplotlib.figure import Figure  # here, because it takes a second to import
 
@@ -44,7 +45,7 @@ def plot(runs: Sequence[Record | Path | str] | Record | Path | str, path: Path |
     judge = next((record for record in records if record.trust_rounds()), None)
     figure = Figure(figsize=(14, 4.4) if judge else (6.5, 4.4), layout="constrained")
     axes = figure.subplots(1, 3 if judge else 1, squeeze=False, width_ratios=(1.45, 1.1, 1) if judge else (1,))[0]
-    _accuracy(axes[0], records)
+    _scores(axes[0], records)
     if judge is not None:
         _trust_over_rounds(axes[1], judge)
         _who_trusts_whom(axes[2], judge)
@@ -67,21 +68,21 @@ def _labels(records: Sequence[Record]) -> list[str]:
     ]
 
 
-def _accuracy(axes: Axes, records: Sequence[Record]) -> None:
+def _scores(axes: Axes, records: Sequence[Record]) -> None:
     for at, (record, label) in enumerate(zip(records, _labels(records), strict=True)):
         colour = COLOURS[at % len(COLOURS)]
         rounds = [line["round"] for line in record.rounds]
-        mean = [100 * line["accuracy"]["mean"] for line in record.rounds]
-        worst = [100 * line["accuracy"]["worst"] for line in record.rounds]
-        axes.plot(rounds, mean, color=colour, linewidth=2, label=f"{label}: {mean[-1]:.1f} %")
+        scores = [score(line) for line in record.rounds]
+        mean, worst = [100 * at.mean for at in scores], [100 * at.worst for at in scores]
+        axes.plot(rounds, mean, color=colour, linewidth=2, label=f"{label}: {percent(scores[-1].mean)}")
         axes.fill_between(rounds, worst, mean, color=colour, alpha=0.15, linewidth=0)
     run = records[0].run
     bad = len(run["malicious"])
     attack = records[0].experiment["attack"]["name"].replace("_", " ")
     about = f"{bad} of {len(run['clients'])} clients malicious: {attack}" if bad else "no attack"
-    axes.set_title(f"Test accuracy of honest clients\n({about})", fontsize=11)
+    axes.set_title(f"Test {measured(records)} of honest clients\n({about})", fontsize=11)
     axes.set_xlabel("round")
-    axes.set_ylabel("accuracy in %, shade down to the worst client")
+    axes.set_ylabel(f"{measured(records)} in %, shade down to the worst client")
     axes.set_ylim(0, 100)
     axes.set_xlim(left=0)
     axes.grid(alpha=0.25)

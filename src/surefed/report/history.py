@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from surefed.records import Record
+from surefed.report.score import percent, score
 
 FALL = 0.05
-"""A mean accuracy this far below its best so far is a poisoned one."""
+"""A mean score this far below its best so far is a poisoned one."""
 BACK = 0.01
-"""A mean accuracy at most this far below its best before the fall has recovered."""
+"""A mean score at most this far below its best before the fall has recovered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """The deepest fall of the honest clients' mean accuracy below its best so far.
+    """The deepest fall of the honest clients' mean score below its best so far.
 
-    best: the best before it. lowest: the accuracy at its bottom. round: the round of the bottom.
-    recovered: whether the last accuracy is back at the best before it, to within BACK.
+    best: the best before it. lowest: the score at its bottom. round: the round of the bottom.
+    recovered: whether the last score is back at the best before it, to within BACK.
     """
 
     best: float
@@ -40,12 +42,12 @@ def apart_since(record: Record) -> int | None:
 
 
 def fall(record: Record) -> Fall | None:
-    """The deepest fall, if the accuracy ever fell by FALL or more."""
+    """The deepest fall, if the score ever fell by FALL or more."""
     deepest: Fall | None = None
-    best = 0.0
-    last = float(record.rounds[-1]["accuracy"]["mean"]) if record.rounds else 0.0
+    best = -math.inf
+    last = score(record.rounds[-1]).mean if record.rounds else 0.0
     for line in record.rounds:
-        now = float(line["accuracy"]["mean"])
+        now = score(line).mean
         if best - now >= max(FALL, deepest.best - deepest.lowest if deepest else 0.0):
             deepest = Fall(best, now, int(line["round"]), recovered=last >= best - BACK)
         best = max(best, now)
@@ -57,7 +59,7 @@ def story(record: Record) -> str:
     words = []
     dip, since = fall(record), apart_since(record)
     if dip is not None:
-        bottom = f"fell from {100 * dip.best:.1f} to {100 * dip.lowest:.1f} % at round {dip.round}"
+        bottom = f"fell from {percent(dip.best).removesuffix(' %')} to {percent(dip.lowest)} at round {dip.round}"
         words.append(f"{bottom} and recovered" if dip.recovered else f"{bottom} and did not recover")
     if since is not None and since > 1:
         words.append(f"trusts no malicious neighbour since round {since}")
@@ -66,7 +68,7 @@ def story(record: Record) -> str:
 
 def notices(record: Record) -> list[str]:
     """What a reader of the figures must know about how they came about."""
-    found = []
+    found = [str(notice) for notice in record.run.get("notices", [])]
     bounds = [line["bound"] for line in record.rounds if line.get("bound", {}).get("cut")]
     if bounds:
         worst = max(bounds, key=lambda bound: bound["told"] - bound["used"])

@@ -8,6 +8,7 @@ from typing import Any
 from surefed.core import RecordError
 from surefed.records import Record, read
 from surefed.report.history import apart_since, fall, notices
+from surefed.report.score import measure_of
 
 
 def find(paths: list[Path]) -> list[Record]:
@@ -22,9 +23,13 @@ def find(paths: list[Path]) -> list[Record]:
 
 
 def summary(record: Record) -> dict[str, Any]:
-    """The figures that people compare. Shares are None where there is nobody to trust."""
+    """The figures that people compare. Shares are None where there is nobody to trust.
+
+    `measure` says which figure counts, accuracy or r2; the run has it under that name.
+    """
     last = record.rounds[-1] if record.rounds else {}
-    accuracy, trusted, found = (last.get(key, {}) for key in ("accuracy", "trusted", "detection"))
+    measure = measure_of(record)
+    merit, trusted, found = (last.get(key, {}) for key in (measure, "trusted", "detection"))
     dip = fall(record)
     return {
         "name": record.experiment.get("name"),
@@ -35,8 +40,9 @@ def summary(record: Record) -> dict[str, Any]:
         "round": last.get("round", 0),
         "rounds": record.experiment["rounds"],
         "finished": record.finished,
-        "accuracy": accuracy.get("mean"),
-        "worst": accuracy.get("worst"),
+        "measure": measure,
+        measure: merit.get("mean"),
+        "worst": merit.get("worst"),
         "backdoor": last.get("backdoor", {}).get("mean"),
         "trusts_honest": trusted.get("honest"),
         "trusts_malicious": trusted.get("malicious"),
@@ -49,8 +55,3 @@ def summary(record: Record) -> dict[str, Any]:
         "seconds": sum(line["rounds"] + line["evaluate"] for line in record.timing),
         "folder": str(record.path),
     }
-
-
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share for people."""
-    return "-" if share is None else f"{100 * share:.{digits}f} %"

@@ -123,7 +123,7 @@ class Rule(Generic[S]):
         if sent.weights != at.social.weights:
             raise ValueError(f"senders have {sent.weights} weights, receivers {at.social.weights}")
         finite = sent.finite()
-        if not bool(finite.all()):
+        if finite.is_cuda or not bool(finite.all()):  # a GPU would have to be waited for
             keep = finite[:, None]
             sent = Belief(torch.where(keep, sent.mean, 0.0), torch.where(keep, sent.rho, 0.0))
             edges = edges & finite

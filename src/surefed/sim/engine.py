@@ -98,7 +98,7 @@ def learn(setup: Setup, world: World) -> None:
     first_half = (setup.sizes + 1) // 2
 
     def drawn(order: str, sizes: Tensor, skip: Tensor | int = 0) -> Tensor:
-        batches = draw_batches(setup.streams[order], sizes, world.round, plan.batches, plan.batch_size)
+        batches = draw_batches(setup.streams[order], sizes, world.round, plan.batches, plan.batch_size, setup.longest)
         return batches + (setup.clean.starts + skip)[:, None, None]
 
     whole = drawn("order", setup.sizes)

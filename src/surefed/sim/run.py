@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import platform
 import re
 import signal
@@ -20,11 +21,12 @@ from typing import Any
 
 import networkx as nx
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from surefed.core import Belief, Interrupted, RecordError
 from surefed.data import Federation
 from surefed.graphs import Graph
+from surefed.graphs.connectivity import warning
 from surefed.records import Record, Recorder, alone, read
 from surefed.sim import checkpoint, toml
 from surefed.sim.assemble import assemble
@@ -36,6 +38,8 @@ from surefed.sim.setup import Setup
 Watcher = Callable[[int, dict[str, Any] | None], None]
 """Called after every round with the number of complete rounds and, if it was evaluated, its figures."""
 
+LOG = logging.getLogger("surefed")
+
 SMALL = 1 << 18
 """Weights of all beliefs together up to which a run keeps to one thread."""
 
@@ -45,11 +49,13 @@ class Run:
     """What a run gave: its record on disk, and everybody's belief.
 
     beliefs: the social belief of every client. [client, weight]
+    statistics: every client's own running statistics, where the network has BatchNorm. [client, number]
     """
 
     record: Record
     beliefs: Belief
     setup: Setup
+    statistics: Tensor
 
     @property
     def folder(self) -> Path:
@@ -58,20 +64,28 @@ class Run:
 
     @property
     def accuracy(self) -> float:
-        """Mean test accuracy of the honest clients after the last round."""
+        """Mean test accuracy of the honest clients after the last round; where labels are numbers there is none."""
+        if "accuracy" not in self.record.last:
+            raise AttributeError("labels are numbers here, so there is no accuracy; run.record.last has rmse and r2")
         return float(self.record.last["accuracy"]["mean"])
 
     def model(self, client: int | str) -> nn.Module:
-        """A copy of the network with this client's posterior mean as its weights; a client is its number or its id."""
+        """A copy of the network, ready to predict, with this client's posterior mean as its weights.
+
+        A client is its number or its id.
+        """
         ids = self.setup.clean.ids
         at = client if isinstance(client, int) else ids.index(client) if client in ids else -1
         if not 0 <= at < len(ids):
             raise KeyError(f"there is no client {client!r}; there are {len(ids)}, {ids[0]!r} to {ids[-1]!r}")
-        module = copy.deepcopy(self.setup.network.module)
-        parts = self.setup.network.split(self.beliefs.mean[at : at + 1])
+        network = self.setup.network
+        module = copy.deepcopy(network.module).eval()
+        kept = dict(module.named_buffers())
         with torch.no_grad():
-            for parameter, part in zip(module.parameters(), parts, strict=True):
+            for parameter, part in zip(module.parameters(), network.split(self.beliefs.mean[at : at + 1]), strict=True):
                 parameter.copy_(part[0])
+            for name, part in zip(network.buffer_names, self.statistics[at].split(network.buffer_sizes), strict=True):
+                kept[name].copy_(part.view_as(kept[name]))
         return module
 
 
@@ -107,7 +121,7 @@ def run(
         world, finished = _open(recorder, setup, resume)
         if not finished:
             _play(recorder, setup, world, watch or (lambda round, figures: None))
-    return Run(read(folder), social(setup, world), setup)
+    return Run(read(folder), social(setup, world), setup, world.rows.buffers[: setup.clients])
 
 
 def default_name(setup: Setup) -> str:
@@ -160,7 +174,10 @@ def _open(recorder: Recorder, setup: Setup, resume: bool) -> tuple[World, bool]:
     """The world to go on from, and whether there is nothing left to do."""
     folder, path = recorder.path, recorder.checkpoint
     if not recorder.begun:
-        recorder.begin(toml.write(setup.experiment), _about(setup))
+        about = _about(setup)
+        recorder.begin(toml.write(setup.experiment), about)
+        for notice in about["notices"]:
+            LOG.warning("%s", notice)
         recorder.rewind(0)
         return begin(setup), False
     finished = read(folder).finished
@@ -223,6 +240,7 @@ def _about(setup: Setup) -> dict[str, Any]:
         "malicious": [name for name, bad in zip(setup.clean.ids, setup.malicious.tolist(), strict=True) if bad],
         "bound": setup.rule.bound,
         "layers": dict(zip(setup.network.names, setup.network.sizes, strict=True)),
+        "notices": _notices(setup),
         "versions": {
             "surefed": version("surefed"),
             "python": platform.python_version(),
@@ -230,6 +248,14 @@ def _about(setup: Setup) -> dict[str, Any]:
             "numpy": version("numpy"),
         },
     }
+
+
+def _notices(setup: Setup) -> list[str]:
+    """What a person should know before the run, told once and kept in its record."""
+    if setup.experiment.graph.name == "complete":
+        return []
+    doubt = warning(setup.graph, ~setup.malicious, setup.experiment.rounds, setup.clean.ids)
+    return [] if doubt is None else [doubt]
 
 
 @contextmanager

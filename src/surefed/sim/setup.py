@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -43,6 +44,11 @@ class Setup:
     streams: dict[str, Stream]
     device: torch.device
     identity: str
+
+    @functools.cached_property
+    def longest(self) -> int:
+        """The most samples that a client trains on."""
+        return int(self.sizes.max())
 
     @property
     def clients(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surefed.core import DataError
-from surefed.data.base import Dataset, check_labels, check_values
+from surefed.data.base import Dataset, check_labels, check_numbers, check_values
 
 
 def check(dataset: Dataset) -> None:
@@ -17,6 +17,17 @@ def check(dataset: Dataset) -> None:
         raise DataError(f"the dataset's inputs must be numbers, not {inputs.dtype}")
     if inputs.dtype != np.uint8:
         check_values(inputs, "the dataset")
+    if dataset.classes:
+        _check_classes(dataset)
+    else:
+        check_numbers(dataset.labels, "the dataset")
+    _check_people(dataset)
+    _check_channels(dataset)
+
+
+def _check_classes(dataset: Dataset) -> None:
+    """Labels are whole numbers, and every class has a sample."""
+    count = len(dataset.labels)
     check_labels(dataset.labels, "the dataset")
     held = np.bincount(dataset.labels, minlength=dataset.classes) if count and dataset.labels.min() >= 0 else None
     if held is None or len(held) > dataset.classes:
@@ -30,8 +41,6 @@ def check(dataset: Dataset) -> None:
             f"the dataset has no sample of class {', '.join(map(str, missing[:8]))}; nobody could learn it. Number the "
             "classes without gaps"
         )
-    _check_people(dataset)
-    _check_channels(dataset)
 
 
 def _check_people(dataset: Dataset) -> None:

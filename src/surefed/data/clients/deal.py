@@ -16,6 +16,8 @@ from surefed.data.partitions import PARTITIONS, Parts, Pool
 from surefed.data.partitions.base import Indices
 
 TestPart = Literal["auto", "published", "cut"]
+BY_CLASS = ("dirichlet", "pathological", "shards")
+"""Partitions that look at classes."""
 CLIENTS = 20
 """How many clients samples are dealt out to where nobody says."""
 
@@ -50,6 +52,10 @@ def deal(
     check(dataset)
     if partition == "auto":
         partition = "iid" if dataset.owner is None else "natural"
+    if partition in BY_CLASS and not dataset.classes:
+        raise DataError(
+            f"the partition {partition!r} deals out classes, and these labels are numbers; use iid or by_size"
+        )
     if test == "published" and dataset.test is None:
         raise DataError('the dataset was published without a test part; set data.test to "cut"')
     chosen = _natural if partition == "natural" else _dealt

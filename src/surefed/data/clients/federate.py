@@ -21,16 +21,17 @@ def federate(dataset: Dataset, dealt: Deal, *, invert: bool = False) -> Federati
     Inverting turns the background and the usual mean as well.
     """
     parts = list(dealt.train.values())
+    labels = dataset.labels.astype(np.int64 if dataset.classes else np.float32)
     if invert and dataset.inputs.dtype != np.uint8 and (dataset.inputs.min() < 0 or dataset.inputs.max() > 1):
         raise DataError("only inputs in 0 .. 1 can be inverted; scale them first")
     mean = dataset.mean
     return Federation(
         inputs=_gather(dataset.inputs, parts, invert),
-        labels=torch.from_numpy(dataset.labels[np.concatenate(parts)].astype(np.int64)),
+        labels=torch.from_numpy(labels[np.concatenate(parts)]),
         sizes=torch.tensor([len(part) for part in parts]),
         ids=tuple(dealt.train),
         test_inputs=_gather(dataset.inputs, [dealt.test], invert),
-        test_labels=torch.from_numpy(dataset.labels[dealt.test].astype(np.int64)),
+        test_labels=torch.from_numpy(labels[dealt.test]),
         classes=dataset.classes,
         background=1 - dataset.background if invert else dataset.background,
         mean=tuple(1 - value for value in mean) if invert and mean is not None else mean,

@@ -10,7 +10,7 @@ import numpy as np
 
 from surefed.core import ConfigError, DataError, SureFEDError
 from surefed.core.registry import nearest
-from surefed.data.base import Dataset, check_labels
+from surefed.data.base import Dataset, check_labels, check_numbers
 
 Array = np.ndarray[Any, Any]
 LAYOUT = (
@@ -36,17 +36,23 @@ def own_dataset(
     raise ConfigError(f"the dataset {name!r} gives a {type(made).__name__}, not a Dataset: it should give {LAYOUT}")
 
 
-def by_client(clients: Mapping[str, Any]) -> Dataset:
-    """A dataset from arrays by client: (inputs, labels), or those for training followed by those for testing."""
+def by_client(clients: Mapping[str, Any], *, numbers: bool = False) -> Dataset:
+    """A dataset from arrays by client: (inputs, labels), or those for training followed by those for testing.
+
+    numbers: labels are not classes but numbers to be predicted, one or several a sample.
+    """
     inputs: list[Array] = []
-    labels, owner, tested = [], [], []
+    labels: list[Array] = []
+    owner, tested = [], []
     for at, (name, arrays) in enumerate(clients.items()):
         if not isinstance(arrays, (tuple, list)) or len(arrays) not in (2, 4):
             raise DataError(f"client {name}: expected {LAYOUT}")
         for part in range(0, len(arrays), 2):
-            x, y = _arrays(arrays[part], arrays[part + 1], f"client {name}")
+            x, y = _arrays(arrays[part], arrays[part + 1], f"client {name}", numbers)
             if inputs and x.shape[1:] != inputs[0].shape[1:]:
                 raise DataError(f"client {name} has inputs of shape {x.shape[1:]}, others of {inputs[0].shape[1:]}")
+            if labels and y.shape[1:] != labels[0].shape[1:]:
+                raise DataError(f"client {name} has labels of shape {y.shape[1:]}, others of {labels[0].shape[1:]}")
             inputs.append(x)
             labels.append(y)
             owner.append(np.full(len(y), at))
@@ -59,27 +65,27 @@ def by_client(clients: Mapping[str, Any]) -> Dataset:
     return Dataset(
         inputs=np.concatenate(inputs),
         labels=everything,
-        classes=int(everything.max(initial=0)) + 1,
+        classes=0 if numbers else int(everything.max(initial=0)) + 1,
         owner=np.concatenate(owner),
         owners=tuple(str(name) for name in clients),
         test=test if test.any() else None,
     )
 
 
-def _arrays(inputs: Any, labels: Any, whose: str) -> tuple[Array, Array]:
-    """Inputs as bytes or float32 and labels as whole numbers, or an error that names whose they are."""
+def _arrays(inputs: Any, labels: Any, whose: str, numbers: bool) -> tuple[Array, Array]:
+    """Inputs as bytes or float32 and labels as they must be, or an error that names whose they are."""
     try:
         x, y = np.asarray(inputs), np.asarray(labels)
         x = x if x.dtype == np.uint8 else x.astype(np.float32)
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{whose}: inputs are not numbers of one shape ({error})") from error
-    if x.ndim < 2 or y.ndim != 1 or len(y) != len(x):
+    if x.ndim < 2 or y.ndim not in ((1, 2) if numbers else (1,)) or len(y) != len(x):
         raise DataError(
             f"{whose}: inputs need shape [sample, ...] and labels [sample], as many; not {x.shape} and {y.shape}"
         )
     if len(y) == 0:
         raise DataError(f"{whose} has no data; leave it out or give it samples")
-    return x, check_labels(y, whose)
+    return x, check_numbers(y, whose) if numbers else check_labels(y, whose)
 
 
 def _call(function: Any, name: str, options: Mapping[str, Any], told: Mapping[str, Any], fields: Iterable[str]) -> Any:

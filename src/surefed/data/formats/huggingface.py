@@ -11,7 +11,7 @@ import numpy as np
 
 from surefed.core import DataError
 from surefed.core.registry import nearest
-from surefed.data.base import Dataset
+from surefed.data.base import Dataset, check_numbers
 from surefed.data.formats.base import (
     Array,
     count_classes,
@@ -24,11 +24,13 @@ from surefed.data.formats.base import (
 )
 
 
-def read_huggingface(folder: Path, inputs: str, label: str, client: str | None = None) -> Dataset:
+def read_huggingface(
+    folder: Path, inputs: str, label: str, client: str | None = None, numbers: bool = False
+) -> Dataset:
     """One dataset, or one with splits of which `test` is the test part; columns are named by the user.
 
     Pictures become uint8 [sample, channel, row, column]; lists of bytes stay uint8, of other numbers become float32
-    [sample, ...].
+    [sample, ...]. numbers: labels are numbers to be predicted, not classes.
     """
     folder_of(folder, "what save_to_disk wrote")
     splits = _json(folder / "dataset_dict.json")["splits"] if (folder / "dataset_dict.json").exists() else [None]
@@ -39,13 +41,15 @@ def read_huggingface(folder: Path, inputs: str, label: str, client: str | None =
             raise DataError(f"{folder} has no column {column!r}; {nearest(column, columns)}")
     first = folder if splits[0] is None else folder / splits[0]
     names = _json(first / "dataset_info.json").get("features", {}).get(label, {}).get("names")
-    labels = whole_labels(_column(folder, tables, label), f"{folder}, column {label!r}", names and len(names))
+    told, where = _column(folder, tables, label), f"{folder}, column {label!r}"
+    labels = check_numbers(told, where) if numbers else whole_labels(told, where, names and len(names))
+    classes = 0 if numbers else len(names) if names else count_classes(labels, folder)
     owner, owners = (None, ()) if client is None else named_owners([str(of) for of in _cells(tables, client)])
     test = np.repeat([split == "test" for split in splits], [table.num_rows for table in tables])
     return Dataset(
         inputs=_inputs(folder, _cells(tables, inputs), inputs, "uint8" in str(tables[0].schema.field(inputs).type)),
         labels=labels,
-        classes=len(names) if names else count_classes(labels, folder),
+        classes=classes,
         owner=owner,
         owners=owners,
         test=test if "test" in splits and len(splits) > 1 else None,

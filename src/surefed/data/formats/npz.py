@@ -9,17 +9,18 @@ import numpy as np
 
 from surefed.core import DataError
 from surefed.core.registry import nearest
-from surefed.data.base import Dataset
+from surefed.data.base import Dataset, check_numbers
 from surefed.data.formats.base import Array, count_classes, decoding, float32, named_owners, whole_labels
 
 FIELDS = ("inputs", "labels", "classes", "owner", "owners", "test", "background", "mean", "std")
 PLAIN = "bring it again, or write plain arrays, not objects, with numpy.savez"
 
 
-def read_npz(path: Path) -> Dataset:
+def read_npz(path: Path, numbers: bool = False) -> Dataset:
     """`numpy.savez(path, inputs=..., labels=...)` and, if there are, owner, owners, test, background, mean, std.
 
     inputs: uint8, or numbers [sample, ...]; labels: whole numbers [sample]; owner: numbers or names [sample].
+    numbers: labels are numbers to be predicted, [sample] or [sample, target].
     """
     arrays = arrays_of(path, ("inputs", "labels"))
     for name in arrays:
@@ -29,15 +30,19 @@ def read_npz(path: Path) -> Dataset:
     if inputs.ndim < 2 or inputs.dtype.kind not in "iufb":
         raise DataError(f"{path}: inputs must be numbers of shape [sample, ...], not {inputs.dtype} {inputs.shape}")
     for name in ("labels", "owner", "test"):
-        if name in arrays and arrays[name].shape != (len(inputs),):
-            raise DataError(f"{path}: {len(inputs)} inputs need as many {name}, not shape {arrays[name].shape}")
-    classes = int(arrays["classes"]) if "classes" in arrays else None
-    labels = whole_labels(arrays["labels"], path, classes)
+        shape = arrays[name].shape if name in arrays else (len(inputs),)
+        if (shape[:1] if numbers and name == "labels" else shape) != (len(inputs),):
+            raise DataError(f"{path}: {len(inputs)} inputs need as many {name}, not shape {shape}")
+    labels, classes = check_numbers(arrays["labels"], str(path)) if numbers else None, 0
+    if labels is None:
+        known = int(arrays["classes"]) if "classes" in arrays else None
+        labels = whole_labels(arrays["labels"], path, known)
+        classes = count_classes(labels, path) if known is None else known
     owner, owners = _owners(path, arrays)
     return Dataset(
         inputs=inputs if inputs.dtype == np.uint8 else float32(inputs, path),
         labels=labels,
-        classes=count_classes(labels, path) if classes is None else classes,
+        classes=classes,
         owner=owner,
         owners=owners,
         test=arrays["test"].astype(bool) if "test" in arrays else None,

@@ -21,8 +21,11 @@ class _Table(NamedTuple):
     rows: Sequence[int]  # what people call each row: its line in a CSV file
 
 
-def read_table(path: Path, label: str, client: str | None = None) -> Dataset:
-    """The features [sample, column] of a table; labels are whole numbers, or names, numbered in alphabetical order."""
+def read_table(path: Path, label: str, client: str | None = None, numbers: bool = False) -> Dataset:
+    """The features [sample, column] of a table; labels are whole numbers, or names, numbered in alphabetical order.
+
+    numbers: labels are numbers to be predicted, not classes.
+    """
     table = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _csv(path)
     for column in (label, *([] if client is None else [client])):
         if column not in table.columns:
@@ -31,9 +34,9 @@ def read_table(path: Path, label: str, client: str | None = None) -> Dataset:
     if not features:
         raise DataError(f"{path} has no columns besides {label!r}; a table needs features to learn from")
     inputs = np.stack([_numbers(path, table, name) for name in features], axis=1)
-    labels = _labels(path, table, label)
+    labels = _numbers(path, table, label) if numbers else _labels(path, table, label)
     owner, owners = (None, ()) if client is None else named_owners([str(cell) for cell in table.columns[client]])
-    return Dataset(inputs, labels, count_classes(labels, path), owner, owners)
+    return Dataset(inputs, labels, 0 if numbers else count_classes(labels, path), owner, owners)
 
 
 def _csv(path: Path) -> _Table:
@@ -101,6 +104,6 @@ def _labels(path: Path, table: _Table, column: str) -> Array:
     if len(wrong):
         raise DataError(
             f"{path}, row {table.rows[wrong[0]]}, column {column!r}: {cells[wrong[0]]!r} is no whole number; "
-            "labels are 0, 1, 2, ... or names, not both"
+            "labels are 0, 1, 2, ... or names, not both; if they are numbers to be predicted, set data.numbers = true"
         )
     return whole_labels(numbers, f"{path}, column {column!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from ctypes import POINTER, c_double, c_float, c_int64, c_void_p
 from dataclasses import dataclass
 
@@ -11,11 +10,9 @@ import torch
 from torch import Tensor
 
 from surefed.core import RHO_MAX, RHO_MIN
-from surefed.core.native import fits, library, shared
+from surefed.core.native import library, shared
 from surefed.learn.base import STEEPEST, Lesson, Rows
-from surefed.learn.functional import Network
-from surefed.learn.likelihood import Categorical
-from surefed.learn.native.plan import Layer, Plan, plan
+from surefed.learn.native.plan import Layer, Plan
 
 
 class _Plan(ctypes.Structure):
@@ -58,19 +55,6 @@ class Recipe:
     decay_squares: float = 0.999
     epsilon: float = 1e-8
     momentum: float = 0.0
-
-
-def plan_for(network: Network, rows: Rows, lesson: Lesson) -> Plan | None:
-    """The plan by which the kernels can teach this network, or None where torch must."""
-    plain = network.certain is None and rows.buffers.numel() == 0 and isinstance(network.likelihood, Categorical)
-    if not plain or not fits(rows.mean, rows.rho, lesson.inputs) or not rows.mean.is_contiguous():
-        return None
-    return _plan(network, tuple(lesson.inputs.shape[1:]))
-
-
-@functools.lru_cache(maxsize=16)
-def _plan(network: Network, shape: tuple[int, ...]) -> Plan | None:
-    return plan(network.module, shape)
 
 
 def learn(plan: Plan, rows: Rows, lesson: Lesson, active: Tensor | None, recipe: Recipe) -> None:

@@ -1,0 +1,74 @@
+"""The kernels for GPUs give what torch gives: on the GPU where there is one, else interpreted where Triton is."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+pytest.importorskip("triton", reason="Triton is not installed; it comes with torch's CUDA builds")
+
+from surefed.core import Stream
+from surefed.learn import Lesson, Network, Point, Variational
+from surefed.learn.cuda import knows, learn
+from surefed.learn.native import Recipe, plan
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ROWS, IMAGE = 3, (2, 11, 9)
+MODULES = {
+    "no bias": lambda: nn.Sequential(nn.Flatten(), nn.Linear(198, 7, bias=False), nn.Tanh(), nn.Linear(7, 10)),
+    "cnn": lambda: nn.Sequential(
+        nn.Conv2d(2, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5, padding=2), nn.ReLU(),
+        nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 12), nn.ReLU(), nn.Linear(12, 10),
+    ),
+    "strides": lambda: nn.Sequential(
+        nn.Conv2d(2, 5, (3, 2), stride=(2, 3), padding=(1, 2), bias=False), nn.ReLU(), nn.Conv2d(5, 9, 3, padding=2),
+        nn.Tanh(), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(108, 10),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("kind", ["point", "streaming", "fixed"])
+def test_two_rounds_are_those_of_torch(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surefed.learn.fast.plan_for", lambda *_: None)  # the learner itself stays in torch
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = Network(MODULES[name]().to(DEVICE))
+    chain = plan(network.module, IMAGE)
+    assert chain is not None
+    assert knows(chain)
+    rng = torch.Generator().manual_seed(1)
+    inputs, labels = torch.randn(40, *IMAGE, generator=rng), torch.randint(10, (40,), generator=rng)
+    batches, sizes = torch.randint(40, (ROWS, 3, 4), generator=rng), torch.tensor([40, 30, 20])
+    noise = Stream(0, "noise", range(ROWS), DEVICE)
+    lesson = Lesson(*(value.to(DEVICE) for value in (inputs, labels, batches, sizes)), noise, round=7)
+    learner: Any = Point(network, 0.05, 0.9)
+    recipe = Recipe(0.05, True, momentum=0.9)
+    if kind != "point":
+        prior: dict[str, Any] = {"prior": "fixed", "prior_std": 0.3, "keep_moments": False} if kind == "fixed" else {}
+        learner = Variational(network, learning_rate=0.01, epsilon=1e-3, **prior)
+        recipe = learner._recipe(lesson)
+    start = network.initial().to(DEVICE)
+    plain, fast = learner.init(start, ROWS), learner.init(start, ROWS)
+    for round in (7, 8):
+        now = replace(lesson, round=round, batches=lesson.batches.roll(round, 1))
+        learner.learn(plain, now)
+        learn(network, chain, fast, now, recipe)
+    assert (fast.mean - plain.mean).norm() <= 1e-4 * (plain.mean - start).norm()
+    assert (fast.rho - plain.rho).norm() <= 1e-4 * (plain.rho - learner.rho).norm()
+    assert torch.equal(fast.steps, plain.steps)
+
+
+def test_pooling_windows_that_overlap_are_left_to_torch() -> None:
+    module = nn.Sequential(nn.Conv2d(2, 4, 3), nn.MaxPool2d(3, 2), nn.Flatten(), nn.Linear(48, 10))
+    chain = plan(module, IMAGE)
+    assert chain is not None
+    assert not knows(chain)
