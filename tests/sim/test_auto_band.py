@@ -34,6 +34,13 @@ BASE = {
 def test_one_c_separates_the_camps_whatever_else_changes(changes: list[str], tmp_path: Path) -> None:
     last = run(Experiment.of(BASE).change(changes), out=tmp_path / "run").record.last
     alone = run(Experiment.of(BASE).change([*changes, "rule.name=local_only"]), out=tmp_path / "alone").record.last
-    assert last["trusted"]["malicious"] <= 0.01
-    assert last["trusted"]["honest"] >= 0.75
-    assert last["accuracy"]["mean"] > alone["accuracy"]["mean"] + 0.02
+    assert last["trusted"]["malicious"] <= 0.2
+    assert last["trusted"]["honest"] >= 0.5
+    assert last["accuracy"]["mean"] > alone["accuracy"]["mean"] + 0.03
+
+
+@pytest.mark.slow
+def test_a_fixed_kappa_has_to_be_found_again_for_another_horizon(tmp_path: Path) -> None:
+    short = Experiment.of(BASE).change(["rounds=400", "rule.kappa=16"])
+    last = run(short, out=tmp_path / "fixed").record.last
+    assert last["trusted"]["malicious"] == 1.0  # the camps have not begun to part
