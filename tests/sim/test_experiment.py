@@ -59,6 +59,8 @@ def test_every_problem_is_told_at_once() -> None:
         ({"attack": {"name": "label_flp"}}, "there is no attack 'label_flp'; did you mean 'label_flip'"),
         ({"rule": {"name": "surefed", "kapa": 3}}, "no option 'kapa'; did you mean 'kappa'"),
         ({"rule": {"name": "bayp2pfl", "kappa": 3}}, "it has no options"),
+        ({"rule": {"name": "bayp2pfl", "befor": "nnm"}}, "did you mean 'before'"),
+        ({"attack": {"name": "alie", "knowlege": "own_data"}}, "did you mean 'knowledge'"),
         ({"rule": {"name": "surefed", "kappa": "wide"}}, "option 'kappa'"),
         ({"model": {"name": "mpl"}}, "there is no model 'mpl'"),
         ({"model": {"name": "torch.nn:Linear"}}, "cannot build the model 'torch.nn:Linear'"),

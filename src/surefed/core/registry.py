@@ -67,8 +67,19 @@ def options(factory: Factory) -> dict[str, inspect.Parameter]:
     return {name: at for name, at in parameters.items() if at.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-def build(factory: Any, kind: str, name: str, given: Mapping[str, Any], *context: Any, gives: type[T]) -> T:
-    """Call a factory with the options a user gave, after checking their names and types, and check what it gives."""
+def build(
+    factory: Any,
+    kind: str,
+    name: str,
+    given: Mapping[str, Any],
+    *context: Any,
+    gives: type[T],
+    beside: Iterable[str] = (),
+) -> T:
+    """Call a factory with the options a user gave, after checking their names and types, and check what it gives.
+
+    beside: keys that stand in the same table without being options, which a misspelt one may have been meant for.
+    """
     try:
         known = options(factory)
         checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True))(factory)
@@ -76,7 +87,9 @@ def build(factory: Any, kind: str, name: str, given: Mapping[str, Any], *context
         raise ConfigError(f"the {kind} {name!r} is not a function that can be called with options: {error}") from error
     for option in given:
         if option not in known:
-            hint = nearest(option, known) if known else "it has no options"
+            hint = nearest(option, {*known, *beside})
+            if not known and not hint.startswith("did you mean"):
+                hint = "it has no options"
             raise ConfigError(f"the {kind} {name!r} has no option {option!r}; {hint}")
     try:
         made: object = checked(*context, **given)

@@ -40,7 +40,14 @@ def assemble(
     place = _device(device)
     rule = _rule(experiment)
     lies = experiment.attack
-    attack = build(find(lies.name, ATTACKS, "attack"), "attack", lies.name, lies.options, gives=Attack)
+    attack = build(
+        find(lies.name, ATTACKS, "attack"),
+        "attack",
+        lies.name,
+        lies.options,
+        gives=Attack,
+        beside=type(lies).model_fields,
+    )
     experiment = resolve(experiment, rule, data=data, model=model, graph=graph)
     clean, experiment = federated(experiment, data)
     clean = _numbers(clean.to(place))
@@ -85,7 +92,8 @@ def assemble(
 def _rule(experiment: Experiment) -> Rule[Any]:
     """The rule, and what comes before it."""
     section, name = experiment.rule, experiment.rule.before
-    rule: Rule[Any] = build(find(section.name, RULES, "rule"), "rule", section.name, section.options, gives=Rule)
+    factory, beside = find(section.name, RULES, "rule"), type(section).model_fields
+    rule: Rule[Any] = build(factory, "rule", section.name, section.options, gives=Rule, beside=beside)
     if name is None:
         if section.before_options:
             raise ConfigError("rule.before_options are options of rule.before, which is not set")
