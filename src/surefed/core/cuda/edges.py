@@ -14,9 +14,7 @@ DENSE = 1 << 14
 
 
 @triton.jit
-def _inspect(  # type: ignore[no-untyped-def]
-    local, width, sent, starts, senders, outside, weights, EDGES: tl.constexpr, BLOCK: tl.constexpr
-):
+def _inspect(local, width, sent, starts, senders, outside, weights, EDGES: tl.constexpr, BLOCK: tl.constexpr):
     """A receiver and a tile of the weights: its band is loaded once and held against all that it hears."""
     receiver = tl.program_id(0).to(tl.int64)
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)

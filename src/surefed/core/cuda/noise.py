@@ -11,7 +11,7 @@ TAU_OVER_WORD = tl.constexpr(6.283185307179586 / 4294967296.0)
 
 
 @triton.jit
-def philox(c0, c1, c2, k0, k1):  # type: ignore[no-untyped-def]
+def philox(c0, c1, c2, k0, k1):
     """Philox4x32-10 of the counters (c0, c1, c2, 0), uint32 tensors."""
     c3 = tl.zeros_like(c0)
     for _ in tl.static_range(10):
@@ -24,7 +24,7 @@ def philox(c0, c1, c2, k0, k1):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def turn(angle):  # type: ignore[no-untyped-def]
+def turn(angle):
     """Sine and cosine of an angle in [0, 2 pi], to about one ulp of 1."""
     quarter = tl.floor(angle * 0.636619772 + 0.5)
     n = quarter.to(tl.int32)
@@ -40,7 +40,7 @@ def turn(angle):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def pair(one, other):  # type: ignore[no-untyped-def]
+def pair(one, other):
     """Two standard normal numbers of two words, by Box and Muller."""
     u = (one.to(tl.float32) + 0.5) * 2.3283064365386963e-10
     radius = tl.sqrt(tl.maximum(-2.0 * tl.log(u), 0.0))
@@ -49,7 +49,7 @@ def pair(one, other):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def log1p(x):  # type: ignore[no-untyped-def]
+def log1p(x):
     """log(1 + x) for x >= 0, keeping the digits that 1 + x loses: 2 atanh(x / (2 + x)) for small x."""
     s = x / (2.0 + x)
     z = s * s
@@ -60,13 +60,13 @@ def log1p(x):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def softplus(rho):  # type: ignore[no-untyped-def]
+def softplus(rho):
     """log(1 + exp(rho)), for a rho of at most 80."""
     return log1p(tl.exp(rho))
 
 
 @triton.jit
-def _bits(out, key0, key1, count, round, draw, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _bits(out, key0, key1, count, round, draw, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     counter = ((at // 256) * 64 + at % 64).to(tl.uint32)

@@ -76,18 +76,18 @@ def _dealt(
 ) -> Deal:
     """The published test part, or a random share of all samples, is set aside; the rest is dealt out."""
     rng = generator(seed, "split")
+    how: Literal["published", "cut"]
     if dataset.test is not None and test != "cut":
-        held, train = np.flatnonzero(dataset.test), np.flatnonzero(~dataset.test)
+        how, held, train = "published", np.flatnonzero(dataset.test), np.flatnonzero(~dataset.test)
     else:
         order = rng.permutation(len(dataset.labels))
         count = round(test_share * len(order))
-        held, train = order[:count], order[count:]
+        how, held, train = "cut", order[:count], order[count:]
     clients = CLIENTS if clients is None else clients
     if clients > len(train):
         raise DataError(f"{len(train)} training samples cannot be dealt out to {clients} clients")
     parts = _parts(partition, options, Pool(dataset.labels[train]), clients, rng)
-    published = dataset.test is not None and test != "cut"
-    return Deal(partition, "published" if published else "cut", {name: train[at] for name, at in parts.items()}, held)
+    return Deal(partition, how, {name: train[at] for name, at in parts.items()}, held)
 
 
 def _natural(

@@ -11,7 +11,7 @@ import triton.language as tl
 
 
 @triton.jit
-def convolve(  # type: ignore[no-untyped-def]
+def convolve(
     images, weights, out, stride_row, weight_at, bias_at, batch,
     C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, O: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
     KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
@@ -45,7 +45,7 @@ def convolve(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def convolve_back(  # type: ignore[no-untyped-def]
+def convolve_back(
     slopes, weights, back, stride_row, weight_at, batch,
     C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, O: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
     KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
@@ -72,7 +72,7 @@ def convolve_back(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def convolve_slope(  # type: ignore[no-untyped-def]
+def convolve_slope(
     images, slopes, partial,
     C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, O: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
     KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
@@ -104,7 +104,7 @@ def convolve_slope(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def maxpool(  # type: ignore[no-untyped-def]
+def maxpool(
     images, out, index, count, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
     KH: tl.constexpr, KW: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -126,7 +126,7 @@ def maxpool(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def maxpool_back(  # type: ignore[no-untyped-def]
+def maxpool_back(
     slopes, index, images, back, count, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
     KH: tl.constexpr, KW: tl.constexpr, RELU: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip

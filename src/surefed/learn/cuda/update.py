@@ -12,7 +12,7 @@ from surefed.core.cuda.noise import pair, philox, softplus
 
 
 @triton.jit
-def _normals(k0, k1, row, counter, round, turn):  # type: ignore[no-untyped-def]
+def _normals(k0, k1, counter, round, turn):
     """Four numbers for each counter."""
     zero = tl.zeros_like(counter)
     a, b, c, d = philox(counter, zero + turn.to(tl.uint32), zero + round.to(tl.uint32), k0, k1)
@@ -22,9 +22,7 @@ def _normals(k0, k1, row, counter, round, turn):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def draw(  # type: ignore[no-untyped-def]
-    mean, rho, drawn, centre, width, key0, key1, round_at, weights, GROUPS: tl.constexpr
-):
+def draw(mean, rho, drawn, centre, width, key0, key1, round_at, weights, GROUPS: tl.constexpr):
     """Begin a round: drawn = mean + std * eps, and the belief itself is the prior."""
     row = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, 64)
@@ -32,7 +30,7 @@ def draw(  # type: ignore[no-untyped-def]
     counter = (group[:, None] * 64 + lane[None, :]).to(tl.uint32)
     round = tl.load(round_at)
     k0, k1 = tl.load(key0 + row).to(tl.uint32), tl.load(key1 + row).to(tl.uint32)
-    eps = _normals(k0, k1, row, counter, round, round * 0)
+    eps = _normals(k0, k1, counter, round, round * 0)
     for q in tl.static_range(4):
         at = group[:, None] * 256 + q * 64 + lane[None, :]
         real = at < weights
@@ -45,7 +43,7 @@ def draw(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def update(  # type: ignore[no-untyped-def]
+def update(
     slope, mean, rho, mean1, mean2, rho1, rho2, drawn, centre, width, key0, key1, paces, leasts, costs, finite, round_at,
     weights, turn, turns, a, b, c, rho_min, rho_max, steepest, fixed_std, FIXED: tl.constexpr,
     GROUPS: tl.constexpr,
@@ -61,8 +59,8 @@ def update(  # type: ignore[no-untyped-def]
     counter = (group[:, None] * 64 + lane[None, :]).to(tl.uint32)
     round = tl.load(round_at)
     k0, k1 = tl.load(key0 + row).to(tl.uint32), tl.load(key1 + row).to(tl.uint32)
-    eps = _normals(k0, k1, row, counter, round, round * 0 + turn)
-    following = _normals(k0, k1, row, counter, round, round * 0 + turn + 1)
+    eps = _normals(k0, k1, counter, round, round * 0 + turn)
+    following = _normals(k0, k1, counter, round, round * 0 + turn + 1)
     pace, least = tl.load(paces + row * turns + turn), tl.load(leasts + row * turns + turn)
     cost = tl.load(costs + row * turns + turn)
     good = tl.load(finite + row)
