@@ -1,6 +1,8 @@
 # make demo   install, then watch a federation be poisoned and recover (two minutes)
 # make test   install, then format check, lint, types and tests
 # make slow   the tests that are too slow for every day
+# make soak   peers under faults and over bad links, for many minutes; says what it counted
+# make fuzz   a million mutated messages for everything that reads bytes from strangers (some minutes)
 # make bench  seconds per round, beside the per-client loop
 # make clean  remove what the above made, your runs/ aside
 
@@ -8,7 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test check slow bench clean
+.PHONY: install demo test check slow soak fuzz bench clean
 .DEFAULT_GOAL := install
 
 install: $(VENV)/installed
@@ -28,7 +30,8 @@ demo: install
 	@$(BIN)/surefed demo
 
 test: check
-	@$(BIN)/python -m pytest -n auto -m 'not slow'
+	@command -v chromium >/dev/null || echo "there is no chromium here: the dashboard is not tested in a browser (apt install chromium)"
+	@$(BIN)/python -m pytest -n auto -m 'not slow and not soak'
 
 check: install
 	@$(BIN)/ruff format --check .
@@ -37,6 +40,13 @@ check: install
 
 slow: install
 	@$(BIN)/python -m pytest -n auto -m slow
+
+soak: install
+	@$(BIN)/python -m pytest -m soak -s
+
+fuzz: install
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt atheris
+	@$(BIN)/python tests/fuzz/wire.py -atheris_runs=1000000 -max_total_time=1200
 
 bench: install
 	@$(BIN)/surefed bench --compare loop

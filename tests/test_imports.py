@@ -21,7 +21,25 @@ ROOMS = {
     "report": {"core", "records"},
     "theory": {"core", "graphs", "rules"},
     "sim": {"core", "learn", "models", "data", "graphs", "attacks", "rules", "records"},
-    "cli": {"core", "learn", "models", "data", "graphs", "attacks", "rules", "records", "report", "sim", "theory"},
+    "peer": {"core", "learn", "models", "data", "graphs", "attacks", "rules", "records", "sim"},
+    "sweep": {"core", "records", "sim"},
+    "dashboard": {"core", "records"},
+    "cli": {
+        "core",
+        "learn",
+        "models",
+        "data",
+        "graphs",
+        "attacks",
+        "rules",
+        "records",
+        "report",
+        "sim",
+        "theory",
+        "sweep",
+        "peer",
+        "dashboard",
+    },
 }
 SOURCE = Path(surefed.__file__).parent
 

@@ -5,7 +5,9 @@ SureFEDError              1
 ├── DataError             3   data, model or graph do not fit together
 ├── RecordError           4   a folder or checkpoint belongs to another experiment, or is damaged
 ├── StorageError          5   the disk is full or refuses to be written
-└── Interrupted         130   stopped by Ctrl-C or SIGTERM (143) after saving a checkpoint
+├── IdentityError         6   a key, a certificate, a signature or the charter does not stand up to a check
+├── CellsFailed           7   some cells of a sweep failed (surefed.sweep)
+└── Interrupted         130   stopped by Ctrl-C, SIGTERM (143) or a time limit (124) after saving a checkpoint
 """
 
 from __future__ import annotations
@@ -39,6 +41,12 @@ class StorageError(SureFEDError):
     """The disk is full or refuses to be written; what was saved before is intact."""
 
     exit_code = 5
+
+
+class IdentityError(SureFEDError):
+    """A key, a certificate, a signature or the charter does not stand up to a check."""
+
+    exit_code = 6
 
 
 class Interrupted(SureFEDError):
