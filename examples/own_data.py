@@ -22,7 +22,7 @@ if __name__ == "__main__":
         rounds=400,
         data={"name": "own_data:clinics", "count": 8},
         model={"name": "mlp", "hidden": [16]},
-        rule={"name": "surefed", "kappa": "auto"},
+        rule={"name": "surefed"},
         attack={"name": "label_flip", "malicious": 0.375},
     )
     run = surefed.run(experiment)

@@ -19,7 +19,7 @@ experiment = surefed.Experiment(
     name="ten sites",
     rounds=800,
     learn={"learning_rate": 0.003},
-    rule={"name": "surefed", "kappa": 16},
+    rule={"name": "surefed"},
     attack={"name": "label_flip", "malicious": 0.4},
 )
 run = surefed.run(experiment, data=data, model=model)

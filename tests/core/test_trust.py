@@ -116,3 +116,15 @@ def test_many_receivers_and_senders_are_measured_in_pieces() -> None:
     excess = measure(local, band(local, 2.0), means).excess
     whole = ((local.mean[:, None] - means).abs() - 2.0 * local.std[:, None]).amax(-1)
     assert torch.equal(excess, whole)
+
+
+def test_of_many_clients_with_few_edges_only_these_are_measured() -> None:
+    rng = torch.Generator().manual_seed(0)
+    local = Belief(torch.randn(150, 7, generator=rng), torch.randn(150, 7, generator=rng))
+    means, edges = torch.randn(150, 7, generator=rng), torch.rand(150, 150, generator=rng) < 0.05
+    width = band(local, 2.0)
+    whole, some = measure(local, width, means, detail=True), measure(local, width, means, detail=True, edges=edges)
+    for name in ("excess", "outside", "worst", "sigmas"):
+        one, other = getattr(whole, name), getattr(some, name)
+        assert torch.equal(one[edges], other[edges])
+        assert (other[~edges] == (torch.inf if name == "excess" else 0)).all()

@@ -39,6 +39,7 @@ def world(seed: int, density: float = 0.7) -> tuple[Receivers, Belief, Tensor]:
         rounds=10,
         local=local,
         local_learns=torch.ones(CLIENTS, dtype=torch.bool),
+        start=centre + 0.2 * torch.randn(WEIGHTS, generator=rng),
         previous=previous,
         malicious=torch.ones(CLIENTS, dtype=torch.int64),
         honest=torch.arange(CLIENTS) != 1,

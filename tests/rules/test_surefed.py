@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 
@@ -13,7 +14,8 @@ from surefed.rules import RULES, Receivers
 
 from .test_contract import SEEDS, same, step, world
 
-surefed, bayp2pfl = RULES["surefed"], RULES["bayp2pfl"]
+headed, bayp2pfl = RULES["surefed"], RULES["bayp2pfl"]
+surefed = functools.partial(headed, heading="off")  # the band alone, as the paper has it
 
 
 def test_a_round_worked_by_hand() -> None:
@@ -172,3 +174,74 @@ def test_the_test_looks_at_means_only_so_a_forged_variance_owns_the_pool() -> No
     outcome = step(surefed(kappa=2.0), at, sent, torch.ones(1, 3, dtype=torch.bool))
     assert outcome.inspection.trusted.all()
     assert outcome.social.mean.item() == pytest.approx(0.19, rel=1e-3)
+
+
+def ways(local: list[float], social: list[float], senders: list[list[float]]) -> tuple[Receivers, Belief]:
+    """One receiver that doubts its second weight twice as much as its first; everybody began at (1, 1)."""
+    own, others = torch.tensor([local]), torch.tensor(senders)
+    std = torch.tensor([[0.1, 0.2]])
+    at = Receivers(
+        Belief(torch.tensor([social]), rho_of(std)),
+        0,
+        1,
+        local=Belief(own, rho_of(std)),
+        local_learns=torch.tensor([True]),
+        start=torch.ones(2),
+        detail=True,
+    )
+    return at, Belief(others, rho_of(std).expand_as(others))
+
+
+def test_a_sender_must_have_gone_the_same_way() -> None:
+    """In local stds from the start, the local way is (3, 0) and the own social one (3, 0): it agrees by 1.
+
+    The senders' ways are (3, 0), (4, 3), (3, 4) and (-3, 0): they agree by 1, 4/5, 3/5 and -1. A heading of 0.7 trusts
+    the first two. On the weight that is doubted twice as much, 0.6 and 0.8 count as 3 and 4.
+    """
+    at, sent = ways([1.3, 1.0], [1.3, 1.0], [[1.3, 1.0], [1.4, 1.6], [1.3, 1.8], [0.7, 1.0]])
+    outcome = step(headed(heading=0.7), at, sent, torch.ones(1, 4, dtype=torch.bool))
+    assert outcome.inspection.heading is not None
+    assert outcome.inspection.heading[0].tolist() == pytest.approx([1.0, 0.8, 0.6, -1.0], abs=1e-6)
+    assert outcome.inspection.trusted.tolist() == [[True, True, False, False]]
+    assert outcome.social.mean[0].tolist() == pytest.approx([1.35, 1.3])
+
+
+def test_the_own_social_belief_is_the_measure() -> None:
+    """The own social way (3, 4) agrees with the local way (3, 0) by 3/5: 0.7 of that is 0.42, and 3/5 will do now."""
+    at, sent = ways([1.3, 1.0], [1.3, 1.8], [[1.3, 1.0], [1.4, 1.6], [1.3, 1.8], [0.7, 1.0]])
+    outcome = step(headed(heading=0.7), at, sent, torch.ones(1, 4, dtype=torch.bool))
+    assert outcome.inspection.trusted.tolist() == [[True, True, True, False]]
+    strict = step(headed(heading=0.7, lowest=0.65), at, sent, torch.ones(1, 4, dtype=torch.bool))
+    assert strict.inspection.trusted.tolist() == [[True, True, False, False]]
+
+
+def test_a_social_belief_that_lost_its_way_is_replaced_as_a_whole() -> None:
+    """Its way (-3, 0) is the opposite of the local one, so it trusts nobody here, itself included."""
+    at, sent = ways([1.3, 1.2], [0.7, 1.0], [[0.7, 1.0]])
+    outcome = step(headed(), at, sent, torch.ones(1, 1, dtype=torch.bool))
+    assert at.local is not None
+    assert outcome.inspection.overwritten is not None
+    assert not outcome.inspection.trusted.any()
+    assert torch.equal(outcome.social.mean, at.local.mean)
+    assert outcome.inspection.overwritten.tolist() == [2]
+    never = step(headed(introspection="never"), at, sent, torch.ones(1, 1, dtype=torch.bool))
+    assert torch.equal(never.social.mean, at.social.mean)
+
+
+def test_who_has_not_moved_has_no_heading() -> None:
+    at, sent = ways([1.3, 1.0], [1.3, 1.0], [[1.0, 1.0]])
+    assert not step(headed(), at, sent, torch.ones(1, 1, dtype=torch.bool)).inspection.trusted.any()
+
+
+@given(seed=SEEDS)
+def test_a_heading_of_anything_leaves_the_band_to_decide(seed: int) -> None:
+    at, sent, edges = world(seed)
+    loose = step(headed(heading=0.0, lowest=-1.0, kappa=4.0), at, sent, edges)
+    same(loose, step(surefed(kappa=4.0), at, sent, edges))
+    assert torch.equal(loose.inspection.trusted, step(surefed(kappa=4.0), at, sent, edges).inspection.trusted)
+
+
+@pytest.mark.parametrize("bad", [{"heading": -0.1}, {"heading": 1.1}, {"lowest": 2.0}, {"heading": math.nan}])
+def test_a_heading_that_makes_no_sense_is_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="heading must lie"):
+        headed(**bad)

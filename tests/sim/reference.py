@@ -1,6 +1,6 @@
-"""The paper's algorithm, slow and plain: one client at a time, one network at a time, one weight at a time where it
-matters. Written from the paper's pseudo-code and torch's own autograd, Adam and distributions; of SureFED it uses only
-the random streams, which decide the minibatches and the noise."""
+"""The paper's algorithm, and our headings before it, slow and plain: one client at a time, one network at a time, one
+weight at a time where it matters. Written from the paper's pseudo-code and torch's own autograd, Adam and
+distributions; of SureFED it uses only the random streams, which decide the minibatches and the noise."""
 
 from __future__ import annotations
 
@@ -57,8 +57,12 @@ class Reference:
     batches: int
     batch_size: int
     gaussian: float = 0.0
+    heading: float | None = None
+    lowest: float = 0.25
+    start: Tensor | None = None
     rejected: int = 0
     overwritten: int = 0
+    turned: int = 0
 
     def free_energy(self, model: Model, prior: Normal, inputs: Tensor, labels: Tensor, eps: Tensor) -> Tensor:
         """KL[q || prior] - E_q[log P(D)], one draw; per sample, and with the KL shared by the round's batches."""
@@ -100,7 +104,7 @@ class Reference:
             sent.append((mean, variance))
         sets = [self.confidence_set(at, sent) for at in range(len(self.clients))]
         for at, trusted in enumerate(sets):
-            self.aggregate(self.clients[at], [sent[j] for j in sorted(trusted)])
+            self.aggregate(at, [sent[j] for j in sorted(trusted)])
         return sets
 
     def confidence_set(self, at: int, sent: list[tuple[Tensor, Tensor]]) -> set[int]:
@@ -109,6 +113,11 @@ class Reference:
         for j, (mean, _) in enumerate(sent):
             if not self.edges[at, j]:
                 continue
+            if self.heading is not None:
+                going, own = self.way(at, mean), self.way(at, self.clients[at].social.mean)
+                if going < max(self.heading * own, self.lowest):
+                    self.turned += 1
+                    continue
             if all(abs(a - b) <= self.kappa * s for a, b, s in zip(local.mean, mean, local.std, strict=True)):
                 trusted.add(j)
             else:
@@ -116,8 +125,19 @@ class Reference:
         return trusted
 
     @torch.no_grad()
-    def aggregate(self, client: Client, trusted: list[tuple[Tensor, Tensor]]) -> None:
-        social, local = client.social, client.local
+    def way(self, at: int, mean: Tensor) -> float:
+        """Cosine of the ways from the start to a mean and to the client's local one, in its local stds."""
+        assert self.start is not None
+        local, squares, products = self.clients[at].local, [0.0, 0.0], 0.0
+        for begun, mine, other, s in zip(self.start, local.mean, mean, local.std, strict=True):
+            a, b = float(mine - begun) / float(s), float(other - begun) / float(s)
+            products += a * b
+            squares = [squares[0] + a * a, squares[1] + b * b]
+        return products / (squares[0] * squares[1]) ** 0.5 if all(squares) else 0.0
+
+    @torch.no_grad()
+    def aggregate(self, at: int, trusted: list[tuple[Tensor, Tensor]]) -> None:
+        social, local = self.clients[at].social, self.clients[at].local
         if trusted:
             share = 1.0 / len(trusted)
             precision = sum((share / variance for _, variance in trusted), torch.zeros(()))
@@ -125,6 +145,10 @@ class Reference:
             std = precision.rsqrt()
             social.mean.copy_(mean.float())
             social.rho.copy_(torch.log(torch.expm1(std)).float())
+        if self.heading is not None and self.way(at, social.mean) < self.lowest:
+            social.mean.copy_(local.mean)
+            social.rho.copy_(local.rho)
+            self.overwritten += len(local.mean)
         for k in range(len(local.mean)):
             if abs(local.mean[k] - social.mean[k]) > self.kappa * local.std[k]:
                 social.mean[k] = local.mean[k]

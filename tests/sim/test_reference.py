@@ -35,14 +35,14 @@ def ring_with_chords() -> nx.DiGraph:
     return nx.DiGraph([(at, (at + step) % 7) for at in range(7) for step in (1, 2, 3) if (at + step) % 4 != 1])
 
 
-def build(attack: dict[str, object], kappa: float) -> tuple[Setup, Reference]:
+def build(attack: dict[str, object], kappa: float, heading: float | None) -> tuple[Setup, Reference]:
     experiment = Experiment.of(
         {
             "seed": 5,
             "rounds": ROUNDS,
             "model": {"name": "mlp", "hidden": [4]},
             "learn": {"batches": 3, "batch_size": 4, "learning_rate": RATE},
-            "rule": {"name": "surefed", "kappa": kappa},
+            "rule": {"name": "surefed", "kappa": kappa, "heading": "off" if heading is None else heading},
             "attack": {"malicious": 0.4, **attack},
         }
     )
@@ -62,15 +62,13 @@ def build(attack: dict[str, object], kappa: float) -> tuple[Setup, Reference]:
     for sender, receiver in graph.edges:
         edges[order.index(receiver), order.index(sender)] = True
     noise = float(attack.get("scale", 1.0)) if attack["name"] == "gaussian" else 0.0  # type: ignore[arg-type]
-    return setup, Reference(setup.network.module, clients, edges, 5, kappa, 3, 4, gaussian=noise)
+    return setup, Reference(setup.network.module, clients, edges, 5, kappa, 3, 4, noise, heading, start=mean)
 
 
-@pytest.mark.parametrize(
-    ("attack", "kappa"),
-    [({"name": "label_flip"}, 1.0), ({"name": "gaussian", "scale": 2.0}, 1.0), ({"name": "none"}, 1.0)],
-)
-def test_the_engine_equals_the_papers_algorithm(attack: dict[str, object], kappa: float) -> None:
-    setup, slow = build(attack, kappa)
+@pytest.mark.parametrize(("kappa", "heading"), [(1.0, None), (1.0, 0.6)], ids=["paper's rule", "with headings"])
+@pytest.mark.parametrize("attack", [{"name": "label_flip"}, {"name": "gaussian", "scale": 2.0}, {"name": "none"}])
+def test_the_engine_equals_the_papers_algorithm(attack: dict[str, object], kappa: float, heading: float | None) -> None:
+    setup, slow = build(attack, kappa, heading)
     world = begin(setup)
     accepted = 0
     for round in range(ROUNDS):
@@ -84,8 +82,8 @@ def test_the_engine_equals_the_papers_algorithm(attack: dict[str, object], kappa
                 model: Model = getattr(client, kind)
                 assert torch.allclose(fast.mean[at], model.mean, atol=1e-5), (round, kind, client.name)
                 assert torch.allclose(fast.rho[at], model.rho, atol=1e-5), (round, kind, client.name)
-    assert slow.rejected > 20, "the test must see rejections"
-    assert slow.overwritten > 5, "the test must see overwrites"
-    assert accepted > 20, "the test must see neighbours being trusted"
+    assert (slow.rejected if heading is None else slow.turned) > 20, "the test must see rejections"
+    assert slow.overwritten > 2, "the test must see overwrites"
+    assert accepted > 5, "the test must see neighbours being trusted"
     assert int(setup.malicious.sum()) == (0 if attack["name"] == "none" else 3)
     assert not setup.graph.edges(0).all()

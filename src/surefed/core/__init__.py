@@ -1,9 +1,18 @@
 """Beliefs, their algebra, trust, and named randomness; imports nothing else of SureFED."""
 
 from surefed.core.belief import RHO_MAX, RHO_MIN, STD_MAX, STD_MIN, Belief, rho_of, stack
-from surefed.core.errors import ConfigError, DataError, Interrupted, RecordError, StorageError, SureFEDError
+from surefed.core.errors import (
+    ConfigError,
+    DataError,
+    IdentityError,
+    Interrupted,
+    RecordError,
+    StorageError,
+    SureFEDError,
+)
 from surefed.core.gaussian import kl, pool, pool_within, sample
-from surefed.core.streams import Stream, generator
+from surefed.core.heading import headings, own_heading
+from surefed.core.streams import Round, Stream, generator
 from surefed.core.trust import Distances, Scope, band, confidence_set, inside, introspect, measure
 
 __all__ = [
@@ -15,8 +24,10 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Distances",
+    "IdentityError",
     "Interrupted",
     "RecordError",
+    "Round",
     "Scope",
     "StorageError",
     "Stream",
@@ -24,10 +35,12 @@ __all__ = [
     "band",
     "confidence_set",
     "generator",
+    "headings",
     "inside",
     "introspect",
     "kl",
     "measure",
+    "own_heading",
     "pool",
     "pool_within",
     "rho_of",

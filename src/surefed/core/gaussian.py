@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from surefed.core import native
+from surefed.core import cuda, native
 from surefed.core.belief import STD_MAX, STD_MIN, Belief, rho_of
 
 
@@ -56,6 +56,11 @@ def pool(sent: Belief, trust: Tensor, otherwise: Belief) -> Belief:
         return Belief(
             *native.pool(sent.mean, sent.rho, trust, (otherwise.mean, otherwise.rho), low=STD_MIN, high=STD_MAX)
         )
+    if trust.dtype == torch.bool and cuda.fits(sent.mean, sent.rho, otherwise.mean, otherwise.rho):
+        from surefed.core.cuda.pooling import pool as pooled_there  # here, because it needs Triton
+
+        own = (otherwise.mean, otherwise.rho)
+        return Belief(*pooled_there(sent.mean, sent.rho, trust, own, low=STD_MIN, high=STD_MAX))
     weight = trust.double()
     total = weight.sum(1, keepdim=True)
     nobody = total == 0

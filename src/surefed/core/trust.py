@@ -43,7 +43,9 @@ def band(local: Belief, kappa: float | Tensor) -> Tensor:
     return torch.nan_to_num_(width, nan=0.0, posinf=torch.inf)  # inf * 0 is no evidence of anything
 
 
-def measure(local: Belief, width: Tensor, means: Tensor, *, detail: bool = False) -> Distances:
+def measure(
+    local: Belief, width: Tensor, means: Tensor, *, detail: bool = False, edges: Tensor | None = None
+) -> Distances:
     """Compare every receiver's reference with every sender's mean, never holding [receiver, sender, weight].
 
     `excess <= 0` holds exactly when |reference - mean| <= width on every weight: the sign of a floating-point
@@ -54,7 +56,11 @@ def measure(local: Belief, width: Tensor, means: Tensor, *, detail: bool = False
         width: [receiver, weight], the band.
         means: [sender, weight].
         detail: also count the violating weights and find the worst one (slower).
+        edges: bool [receiver, sender], who hears whom. Where there are many clients and few edges, only these pairs are
+            looked at: the excess of the others is infinite, and the rest of them is 0.
     """
+    if edges is not None and edges.numel() > cuda.DENSE and 4 * int(edges.sum()) < edges.numel():
+        return _measure_edges(local, width, means, edges)
     if detail and native.fits(local.mean, width, means):
         return Distances(*native.survey(local.mean, width, local.std, means))
     receivers, senders = len(local), means.shape[0]
@@ -81,6 +87,27 @@ def measure(local: Belief, width: Tensor, means: Tensor, *, detail: bool = False
             sigmas[at] = torch.where(farther, far, sigmas[at])
         torch.maximum(excess[at], gap.sub_(width[at, None, part]).amax(-1), out=excess[at])
     return Distances(excess, outside, worst, sigmas)
+
+
+def _measure_edges(local: Belief, width: Tensor, means: Tensor, edges: Tensor) -> Distances:
+    """The same of the pairs that hear each other, a bundle at a time."""
+    found = Distances(
+        means.new_full(edges.shape, torch.inf),
+        torch.zeros(edges.shape, dtype=torch.int64, device=means.device),
+        torch.zeros(edges.shape, dtype=torch.int64, device=means.device),
+        means.new_zeros(edges.shape),
+    )
+    assert found.outside is not None
+    assert found.worst is not None
+    assert found.sigmas is not None
+    std, size = local.std, max(1, (1 << (21 if means.device.type == "cpu" else 27)) // local.weights)
+    receiver, sender = edges.nonzero().T
+    for at, of in zip(receiver.split(size), sender.split(size), strict=True):
+        gap = (local.mean[at] - means[of]).abs_()  # [pair, weight]
+        found.outside[at, of] = (gap > width[at]).sum(-1)
+        found.sigmas[at, of], found.worst[at, of] = (gap / std[at]).max(-1)
+        found.excess[at, of] = gap.sub_(width[at]).amax(-1)
+    return found
 
 
 def inside(local: Belief, width: Tensor, means: Tensor, edges: Tensor) -> Tensor:
@@ -125,6 +152,11 @@ def introspect(
     Returns:
         the repaired social belief and how many weights were violating. [receiver]
     """
+    if scope == "mean" and cuda.fits(social.mean, local.mean, width):
+        from surefed.core.cuda.repair import repair  # here, because it needs Triton
+
+        repaired, found = repair(social.mean, local.mean, width, active)
+        return Belief(repaired, social.rho), found
     violating = ((local.mean - social.mean).abs() > width) & active[:, None]
     count = violating.sum(-1)
     if scope == "whole_belief":

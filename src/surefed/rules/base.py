@@ -13,7 +13,7 @@ from surefed.core import RHO_MAX, RHO_MIN, Belief
 
 S = TypeVar("S", bound=tuple[Any, ...])
 
-Need = Literal["local", "previous", "malicious", "honest", "degrees", "halves", "loss"]
+Need = Literal["local", "start", "previous", "malicious", "honest", "degrees", "halves", "loss"]
 """What a rule may ask for beyond the social belief; a caller provides only what is asked for."""
 
 
@@ -28,6 +28,7 @@ class Receivers:
     social: what each learned this round, before pooling. [receiver, weight]
     local: the belief each trains on its own data only; None unless the rule needs "local". [receiver, weight]
     local_learns: whether the local belief still trains. bool [receiver]
+    start: the mean that everybody began with; None unless needed. [weight]
     previous: the social belief before this round's learning; None unless needed. [receiver, weight]
     malicious: how many of the senders heard are malicious, for rules that must be told; None unless needed. [receiver]
     honest: which senders are honest, which only a control may know; None unless needed. bool [sender]
@@ -46,6 +47,7 @@ class Receivers:
     rounds: int
     local: Belief | None = None
     local_learns: Tensor | None = None
+    start: Tensor | None = None
     previous: Belief | None = None
     malicious: Tensor | None = None
     honest: Tensor | None = None
@@ -65,6 +67,8 @@ class Inspection:
     outside: how many weights of the sender lie outside the receiver's band. int64 [receiver, sender]
     worst: the weight that is the most stds away. int64 [receiver, sender]
     sigmas: how many stds it is away. [receiver, sender]
+    heading: how well the sender's way from the start agrees with the receiver's local one, from -1 to 1.
+        [receiver, sender]
     overwritten: how many weights introspection put back. int64 [receiver]
     told: how many malicious senders the rule was told to reckon with. int64 [receiver]
     used: how many it did reckon with: fewer where it is not defined for so many. int64 [receiver]
@@ -75,6 +79,7 @@ class Inspection:
     outside: Tensor | None = None
     worst: Tensor | None = None
     sigmas: Tensor | None = None
+    heading: Tensor | None = None
     overwritten: Tensor | None = None
     told: Tensor | None = None
     used: Tensor | None = None
@@ -98,6 +103,7 @@ class Rule(Generic[S]):
     needs: what `judge` reads of the receivers beyond the social belief; a rule that needs no local belief costs none.
     learner: how the paper (or the rule's source) trains clients under it.
     bound: how many malicious senders it is defined for, in words, for rules that may be told of more.
+    steady: whether `judge` neither looks at the round's number nor waits for a GPU, so that one can replay it.
     """
 
     init: Callable[[int, int], S]
@@ -105,6 +111,7 @@ class Rule(Generic[S]):
     needs: frozenset[Need] = field(default=frozenset())
     learner: Literal["variational", "point"] = "variational"
     bound: str = ""
+    steady: bool = False
 
     def step(self, at: Receivers, sent: Belief, edges: Tensor, state: S) -> Outcome[S]:
         """Judge what was sent.

@@ -14,4 +14,4 @@ def bayp2pfl() -> Rule[Nothing]:
     def judge(at: Receivers, sent: Belief, edges: Tensor, state: Nothing) -> Outcome[Nothing]:
         return Outcome(pool(equally_certain(sent, at.certain), edges, at.social), state, Inspection(edges))
 
-    return Rule(stateless, judge)
+    return Rule(stateless, judge, steady=True)

@@ -17,4 +17,4 @@ def fedavg() -> Rule[Nothing]:
         social = Belief(mix(at.social.mean, sent.mean, keep, weight), mix(at.social.rho, sent.rho, keep, weight))
         return Outcome(social, state, Inspection(edges))
 
-    return Rule(stateless, judge, learner="point")
+    return Rule(stateless, judge, learner="point", steady=True)

@@ -15,4 +15,4 @@ def local_only() -> Rule[Nothing]:
     def judge(at: Receivers, sent: Belief, edges: Tensor, state: Nothing) -> Outcome[Nothing]:
         return Outcome(at.social, state, Inspection(torch.zeros_like(edges)))
 
-    return Rule(stateless, judge)
+    return Rule(stateless, judge, steady=True)

@@ -1,4 +1,4 @@
-"""SureFED: trust a sender only as far as your own doubt reaches, pool the trusted, then look into yourself."""
+"""SureFED: trust a sender that goes your way as far as your own doubt reaches, pool the trusted, look into yourself."""
 
 from __future__ import annotations
 
@@ -8,13 +8,27 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from surefed.core import Belief, Scope, band, confidence_set, inside, introspect, measure, pool, pool_within
+from surefed.core import (
+    Belief,
+    Scope,
+    band,
+    confidence_set,
+    headings,
+    inside,
+    introspect,
+    measure,
+    own_heading,
+    pool,
+    pool_within,
+)
 from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, equally_certain, stateless
 
 
 def surefed(
     *,
-    kappa: float | Literal["auto"] = 16.0,
+    heading: float | Literal["off"] = 0.6,
+    lowest: float = 0.25,
+    kappa: float | Literal["auto"] = 50.0,
     c: float = 0.8,
     per_layer: bool = False,
     band_std: float | None = None,
@@ -25,14 +39,22 @@ def surefed(
     std_floor: float = 0.0,
     std_ceiling: float | None = None,
 ) -> Rule[Nothing]:
-    """Pool the senders that lie inside your own band, then repair your own poisoned weights (the paper's rule).
+    """Pool the senders that go your way and lie inside your own band, then repair yourself (the paper's rule and more).
 
-    Sender j is trusted by receiver i when |local_mean_i - mean_j| <= kappa * local_std_i on a share `agreement` of
-    the weights, 1.0 being every weight. The client itself is inspected like any other sender. Where the pooled mean
-    leaves the client's own band, the local mean is put back. Weights without posterior, such as BatchNorm's, are not
-    inspected and are averaged over the trusted.
+    The paper's test: sender j is trusted by receiver i when |local_mean_i - mean_j| <= kappa * local_std_i on a share
+    `agreement` of the weights, 1.0 being every weight. Ours before it: j must also have gone the same way as i's local
+    belief since the start that all share. In units of i's local std, the cosine of the two ways must reach `heading`
+    times that of i's own social belief, and never less than `lowest`. As long as nobody has learned anything, nobody
+    has a heading, and everybody learns alone: liars are never pooled, not even at first. The rule `paper` goes without.
+
+    The client itself is inspected like any other sender. Where the pooled mean leaves the client's own band, the local
+    mean is put back; where its heading falls below `lowest`, the whole local belief is. Weights without posterior,
+    such as BatchNorm's, are not inspected and are averaged over the trusted.
 
     Args:
+        heading: how well a sender's heading must agree with the local one, as a share of how well the receiver's own
+            social belief does; "off" looks at the band only, which is the paper.
+        lowest: the least agreement of headings that is ever enough.
         kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs. "auto":
             the band measures itself, every client and round anew: c times the largest disagreement, in local stds,
             of two beliefs that each learn from a half of the client's own data. It doubles the cost of learning.
@@ -46,6 +68,8 @@ def surefed(
         std_floor, std_ceiling: received stds are read as at least and at most so many times the receiver's local
             ones, so that nobody can claim a certainty that owns the pool; 0 and none are the paper.
     """
+    if heading != "off" and not (0 <= heading <= 1 and -1 <= lowest <= 1):
+        raise ValueError(f"heading must lie in [0, 1] and lowest in [-1, 1], not {heading} and {lowest}")
     if kappa != "auto" and not kappa >= 0:
         raise ValueError(f"kappa must not be negative or NaN, and {kappa} is")
     if not 0 < agreement <= 1:
@@ -70,12 +94,18 @@ def surefed(
         width = band(local, disagreement(at, local, c, per_layer) if kappa == "auto" else kappa)
         if at.certain is not None:
             width = width.masked_fill(at.certain, torch.inf)
+        going, same_way = None, edges
+        if heading != "off":
+            assert at.start is not None
+            going = headings(local, at.start, sent.mean, edges)
+            least = (heading * own_heading(local, at.start, at.social.mean)).clamp(min=lowest)
+            same_way = edges & (going >= least[:, None])
         if at.detail or agreement < 1:
-            distances = measure(local, width, sent.mean, detail=True)
-            trusted = confidence_set(distances, edges, sent.weights, agreement)
-            seen = Inspection(trusted, distances.outside, distances.worst, distances.sigmas)
+            distances = measure(local, width, sent.mean, detail=True, edges=edges)
+            trusted = confidence_set(distances, same_way, sent.weights, agreement)
+            seen = Inspection(trusted, distances.outside, distances.worst, distances.sigmas, going)
         else:
-            trusted = inside(local, width, sent.mean, edges)
+            trusted = inside(local, width, sent.mean, same_way)
             seen = Inspection(trusted)
         if bounded:
             pooled = pool_within(sent, trusted, at.social, at.local, floor=std_floor, ceiling=std_ceiling)
@@ -84,14 +114,22 @@ def surefed(
         looking = {
             "always": torch.ones_like(at.local_learns),
             "while_local_learns": at.local_learns,
-            "first_rounds": torch.full_like(at.local_learns, at.round < introspection_rounds),
+            "first_rounds": torch.ones_like(at.local_learns) & (at.round < introspection_rounds),
             "never": torch.zeros_like(at.local_learns),
         }[introspection]
         repaired, overwritten = introspect(pooled, at.local, width, looking, scope=overwrite)
+        if heading != "off" and at.start is not None:
+            lost = looking & (own_heading(local, at.start, pooled.mean) < lowest)
+            back = lost[:, None]
+            mean = torch.where(back, at.local.mean, repaired.mean)
+            repaired = Belief(mean, torch.where(back, at.local.rho, repaired.rho))
+            overwritten = torch.where(lost, sent.weights, overwritten)
         return Outcome(repaired, state, replace(seen, overwritten=overwritten))
 
-    needs: frozenset[Need] = frozenset({"local", "halves"} if kappa == "auto" else {"local"})
-    return Rule(stateless, judge, needs=needs)
+    needs: set[Need] = {"local"}
+    needs |= {"halves"} if kappa == "auto" else set()
+    needs |= {"start"} if heading != "off" else set()
+    return Rule(stateless, judge, needs=frozenset(needs), steady=introspection != "first_rounds")
 
 
 def disagreement(at: Receivers, local: Belief, c: float, per_layer: bool) -> Tensor:

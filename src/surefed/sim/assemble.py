@@ -278,4 +278,5 @@ def _learner(experiment: Experiment, network: Network) -> Learner:
         kl_weights=learn.kl_weights,
         kl_scale=learn.kl_scale,
         keep_moments=learn.keep_moments,
+        moments=learn.moments,
     )

@@ -77,7 +77,7 @@ class Workload:
         """What is played, as an experiment."""
         rule: dict[str, Any] = {"name": self.rule}
         if self.rule == "surefed":
-            rule["kappa"] = KAPPA
+            rule |= {"kappa": KAPPA, "heading": "off"}
         elif self.rule in RULES and "trim" in options(RULES[self.rule]):
             rule["trim"] = self.clients * 2 // 5
         return Experiment.of({"model": {"name": self.model}, "rule": rule}).change(self.settings)
@@ -115,6 +115,8 @@ class _Timed:
         self._inner, self._method, self._clock, self._part = inner, method, clock, part
 
     def __getattr__(self, name: str) -> Any:
+        if name == "steady":  # the parts of a captured round cannot be told apart
+            return False
         found = getattr(self._inner, name)
         if name != self._method:
             return found

@@ -52,16 +52,17 @@ def evaluate(setup: Setup, world: World, inspection: Inspection) -> Evaluation:
     arrays = {"trusted": inspection.trusted, "edges": edges}
     arrays |= {name: figure.values for name, figure in merit.items()}
     arrays["malicious"] = setup.malicious
-    if inspection.outside is not None:
-        figures["outside"] = {
-            "honest": _middle(inspection.outside, edges, setup.malicious, of=~setup.malicious),
-            "malicious": _middle(inspection.outside, edges, setup.malicious, of=setup.malicious),
-        }
+    for name in ("outside", "heading"):
+        if (value := getattr(inspection, name)) is not None:
+            figures[name] = {
+                "honest": _middle(value, edges, setup.malicious, of=~setup.malicious),
+                "malicious": _middle(value, edges, setup.malicious, of=setup.malicious),
+            }
     if inspection.overwritten is not None:
         figures["overwritten"] = _mean(inspection.overwritten[~setup.malicious].float())
     if inspection.told is not None and inspection.used is not None:
         figures["bound"] = _bound(inspection.told[~setup.malicious], inspection.used[~setup.malicious])
-    for name in ("outside", "worst", "sigmas", "overwritten"):
+    for name in ("outside", "worst", "sigmas", "heading", "overwritten"):
         value = getattr(inspection, name)
         if value is not None:
             arrays[name] = value
@@ -123,7 +124,7 @@ def _share(values: Tensor, edges: Tensor, malicious: Tensor, of: Tensor) -> floa
 
 def _middle(values: Tensor, edges: Tensor, malicious: Tensor, of: Tensor) -> float | None:
     chosen = _between(values, edges, malicious, of)
-    return float(chosen.float().median()) if chosen.numel() else None
+    return round(float(chosen.float().median()), 6) if chosen.numel() else None
 
 
 def _mean(values: Tensor) -> float | None:

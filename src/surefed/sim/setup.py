@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -44,16 +44,36 @@ class Setup:
     streams: dict[str, Stream]
     device: torch.device
     identity: str
+    _sent: dict[str, tuple[Tensor, int, Tensor]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @functools.cached_property
     def longest(self) -> int:
         """The most samples that a client trains on."""
         return int(self.sizes.max())
 
+    @functools.cached_property
+    def start(self) -> Tensor:
+        """The mean that everybody begins with. [weight]"""
+        mean = self.network.initial().to(self.device)
+        return torch.zeros_like(mean) if self.experiment.learn.init == "zeros" else mean
+
     @property
     def clients(self) -> int:
         """How many clients there are."""
         return self.clean.clients
+
+    def edges(self, round: int) -> Tensor:
+        """Who hears whom in this round, on the device, where it goes again only once it has changed.
+
+        bool [receiver, sender]
+        """
+        here = self.graph.edges(round)
+        if self.device.type == "cpu":
+            return here.to(self.device)
+        known = self._sent.get("edges")
+        if known is None or known[0] is not here or known[1] != here._version:
+            known = self._sent["edges"] = (here, here._version, here.to(self.device))
+        return known[2]
 
     def attacking(self, round: int) -> bool:
         """Whether the attack is on in this round."""

@@ -59,7 +59,7 @@ def preceded(rule: Rule[S], before: Before) -> Rule[S]:
             parts.append((rows, _judge(rule, before, some(at, rows), sent, hears, apart, mine)))
         return _together(parts)
 
-    return replace(rule, judge=judge, needs=rule.needs | before.needs)
+    return replace(rule, judge=judge, needs=rule.needs | before.needs, steady=False)
 
 
 def _judge(
