@@ -16,7 +16,9 @@ pytest.importorskip("triton", reason="Triton is not installed; it comes with tor
 
 from surefed.core import Stream
 from surefed.learn import Lesson, Network, Point, Variational
+from surefed.learn.base import blocks
 from surefed.learn.cuda import knows, learn
+from surefed.learn.cuda.convolution import convolution
 from surefed.learn.native import Recipe, plan
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -65,6 +67,51 @@ def test_two_rounds_are_those_of_torch(name: str, kind: str, monkeypatch: pytest
     assert (fast.mean - plain.mean).norm() <= 1e-4 * (plain.mean - start).norm()
     assert (fast.rho - plain.rho).norm() <= 1e-4 * (plain.rho - learner.rho).norm()
     assert torch.equal(fast.steps, plain.steps)
+
+
+@pytest.mark.parametrize(("moments", "near"), [("float32", 1e-4), ("bfloat16", 1e-2)])
+def test_slopes_by_torch_are_updated_by_the_kernel(moments: Any, near: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surefed.learn.fast.plan_for", lambda *_: None)
+    network = Network(nn.Sequential(nn.Linear(6, 5), nn.Dropout(0.5), nn.GELU(), nn.Linear(5, 3)).to(DEVICE))
+    rng = torch.Generator().manual_seed(1)
+    inputs, labels = torch.randn(20, 6, generator=rng), torch.randint(3, (20,), generator=rng)
+    batches, sizes = torch.randint(20, (ROWS, 3, 4), generator=rng), torch.tensor([20, 20, 20])
+    noise = Stream(0, "noise", range(ROWS), DEVICE)
+    lesson = Lesson(*(value.to(DEVICE) for value in (inputs, labels, batches, sizes)), noise, round=7)
+    learner = Variational(network, learning_rate=0.01, epsilon=1e-3, moments=moments)
+    start = network.initial().to(DEVICE)
+    plain, fast = learner.init(start, ROWS), learner.init(start, ROWS)
+    for part in blocks(network, plain, lesson, None):
+        learner._learn_block(plain[part], lesson, part)
+    learn(network, None, fast, lesson, learner._recipe(lesson))
+    assert (fast.mean - plain.mean).norm() <= near * (plain.mean - start).norm()
+    assert (fast.rho - plain.rho).norm() <= near * (plain.rho - learner.rho).norm()
+    assert fast.moments[0].dtype == plain.moments[0].dtype
+    same = [(one == other).float().mean().item() for one, other in zip(fast.moments, plain.moments, strict=True)]
+    assert moments == "float32" or min(same) > 0.9  # the same bits to round by
+
+
+@pytest.mark.parametrize(("stride", "padding", "bias"), [(1, 1, True), (2, 1, False), ((2, 1), (0, 3), True)])
+def test_a_convolution_is_that_of_torch(stride: Any, padding: Any, bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    module = nn.Conv2d(3, 5, 3, stride=stride, padding=padding, bias=bias)
+    rng = torch.Generator().manual_seed(0)
+    values = torch.randn(2, 2, 3, 6, 5, generator=rng).to(DEVICE).requires_grad_()
+    weight = torch.randn(2, 5, 3, 3, 3, generator=rng).to(DEVICE).requires_grad_()
+    own = torch.randn(2, 5, generator=rng).to(DEVICE).requires_grad_() if bias else None
+    leaves = [value for value in (values, weight, own) if value is not None]
+    found = convolution(module, values, weight, own)
+    expected = torch.stack(
+        [
+            nn.functional.conv2d(values[row], weight[row], None if own is None else own[row], stride, padding)
+            for row in range(2)
+        ]
+    )
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    slope = torch.randn(expected.shape, generator=rng).to(DEVICE)
+    ours, theirs = torch.autograd.grad(found, leaves, slope), torch.autograd.grad(expected, leaves, slope)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
 def test_pooling_windows_that_overlap_are_left_to_torch() -> None:

@@ -168,3 +168,10 @@ def test_the_same_clients_are_malicious_whatever_the_rule() -> None:
     assert assemble(almost).malicious.sum() == 19  # somebody stays honest
     named = Experiment.of({"attack": {"name": "label_flip", "clients": ["2", 5]}})
     assert assemble(named).malicious.nonzero().flatten().tolist() == [2, 5]
+
+
+def test_moments_in_half_the_room_are_another_experiment() -> None:
+    plain, half = Experiment.of({}), Experiment.of({"learn": {"moments": "bfloat16"}})
+    assert plain.digest() == Experiment.of({"learn": {"moments": "float32"}}).digest() != half.digest()
+    with pytest.raises(ConfigError, match="moments"):
+        Experiment.of({"learn": {"moments": "float16"}})

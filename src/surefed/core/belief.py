@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from surefed.core import cuda
+
 STD_MIN = 1e-6
 """Smaller standard deviations are read as this one, so that a precision is never infinite."""
 
@@ -58,9 +60,13 @@ class Belief:
 
     def finite(self) -> Tensor:
         """Which rows hold only finite numbers. bool [...]"""
+        if self.mean.dim() == 2 and cuda.fits(self.mean, self.rho):
+            from surefed.core.cuda.edges import finite  # here, because it needs Triton
+
+            return finite(self.mean, self.rho)
         # A sum is finite only if no term is NaN or infinite; only doubtful rows pay for a look at every weight.
         certain = torch.isfinite(self.mean.sum(-1) + self.rho.sum(-1))
-        if not certain.is_cuda and bool(certain.all()):  # a GPU would have to be waited for
+        if bool(certain.all()):
             return certain
         return torch.isfinite(self.mean).all(-1) & torch.isfinite(self.rho).all(-1)
 

@@ -23,6 +23,9 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 _WORD = 0xFFFFFFFF
 _LANES = 64
 
+Round = int | Tensor
+"""The number of a round; a round that is captured on a GPU has a tensor that holds it, and is read at every replay."""
+
 
 def key(seed: int, purpose: str, owner: object = "") -> int:
     """The 64-bit name of a stream."""
@@ -82,7 +85,7 @@ class Stream:
         part._keys = (self._keys[0][owners], self._keys[1][owners])
         return part
 
-    def _words(self, count: int, round: int, draw: int) -> tuple[Tensor, ...]:
+    def _words(self, count: int, round: Round, draw: int) -> tuple[Tensor, ...]:
         """Four words of each counter needed for `count` numbers. int64 [owner, group, lane] each
 
         Number i is word (i // 64) % 4 of counter 64 * (i // 256) + i % 64: its address does not depend on how
@@ -91,10 +94,10 @@ class Stream:
         groups, device = -(-count // (4 * _LANES)), self._keys[0].device
         index = torch.arange(groups * _LANES, device=device).expand(len(self), -1).contiguous()
         fill = torch.full_like
-        words = philox((index, fill(index, draw), fill(index, round), fill(index, 0)), self._keys)
+        words = philox((index, fill(index, draw), fill(index, int(round)), fill(index, 0)), self._keys)
         return tuple(word.view(len(self), groups, _LANES) for word in words)
 
-    def bits(self, count: int, *, round: int = 0, draw: int = 0) -> Tensor:
+    def bits(self, count: int, *, round: Round = 0, draw: int = 0) -> Tensor:
         """Uniform 32-bit integers. int64 [owner, count]"""
         if cuda.here(self._keys[0]):
             from surefed.core.cuda.noise import bits  # here, because it needs Triton
@@ -103,13 +106,17 @@ class Stream:
         words = torch.stack(self._words(count, round, draw), dim=2)
         return words.view(len(self), -1)[:, :count]
 
-    def uniform(self, count: int, *, round: int = 0, draw: int = 0) -> Tensor:
+    def uniform(self, count: int, *, round: Round = 0, draw: int = 0) -> Tensor:
         """Uniform numbers inside (0, 1). float32 [owner, count]"""
         # 23 bits and a half: with 24, the largest would round to 1 in float32
         return ((self.bits(count, round=round, draw=draw) >> 9).float() + 0.5) * 2.0**-23
 
-    def normal(self, count: int, *, round: int = 0, draw: int = 0) -> Tensor:
+    def normal(self, count: int, *, round: Round = 0, draw: int = 0) -> Tensor:
         """Standard normal numbers, by Box and Muller. float32 [owner, count]"""
+        if cuda.here(self._keys[0]):
+            from surefed.core.cuda.noise import normal  # here, because it needs Triton
+
+            return normal(self.keys, count, round, draw)
         a, b, c, d = self._words(count, round, draw)
         rows, groups, lanes = a.shape
         out = a.new_empty((rows, groups, 4, lanes), dtype=torch.float32)
@@ -120,7 +127,7 @@ class Stream:
             torch.mul(radius, angle.sin_(), out=out[:, :, 2 * pair + 1])
         return out.view(rows, -1)[:, :count]
 
-    def order(self, sizes: Tensor, *, round: int = 0, draw: int = 0, longest: int | None = None) -> Tensor:
+    def order(self, sizes: Tensor, *, round: Round = 0, draw: int = 0, longest: int | None = None) -> Tensor:
         """A random order of 0 .. sizes[owner]-1 for each owner; entries past an owner's size are padding.
 
         longest: max(sizes), for callers who know it; a GPU would have to be waited for. int64 [owner, longest]

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from surefed.core import Belief, Stream
+from surefed.core import Belief, Round, Stream
 from surefed.learn.functional import Network
 from surefed.learn.masks import Masks
 
@@ -62,7 +62,7 @@ class Lesson:
     batches: int64 [row, batch, sample], indices into them.
     sizes: int64 [row], how many samples the row's client has.
     noise: one stream per row, for the weights and for layers such as dropout.
-    round: which round it is.
+    round: which round it is; a tensor that holds it where the round is captured on a GPU.
     """
 
     inputs: Tensor
@@ -70,7 +70,7 @@ class Lesson:
     batches: Tensor
     sizes: Tensor
     noise: Stream
-    round: int
+    round: Round
 
 
 class Learner(Protocol):
@@ -83,12 +83,17 @@ class Learner(Protocol):
         """Take the round's steps, in place, on the rows marked active (default: all)."""
 
 
-def begin(network: Network, mean: Tensor, rho: float, rows: int, moments: int) -> Rows:
-    """Rows that all start from the same weights, with so many moments that are still zero. mean: [weight]"""
+def begin(
+    network: Network, mean: Tensor, rho: float, rows: int, moments: int, dtype: torch.dtype | None = None
+) -> Rows:
+    """Rows that all start from the same weights, with so many moments that are still zero. mean: [weight]
+
+    dtype: that of the moments; default: the weights'.
+    """
     start = mean.expand(rows, -1).contiguous()
     steps = torch.zeros(rows, dtype=torch.int64, device=start.device)
     buffers = network.initial_buffers().to(start.device).repeat(rows, 1)
-    blank = tuple(torch.zeros_like(start) for _ in range(moments))
+    blank = tuple(torch.zeros_like(start, dtype=dtype) for _ in range(moments))
     return Rows(start, torch.full_like(start, rho), blank, steps, buffers)
 
 
@@ -112,7 +117,7 @@ def blocks(network: Network, rows: Rows, lesson: Lesson, active: Tensor | None) 
 
 
 def draw_batches(
-    order: Stream, sizes: Tensor, round: int, batches: int, batch_size: int, longest: int | None = None
+    order: Stream, sizes: Tensor, round: Round, batches: int, batch_size: int, longest: int | None = None
 ) -> Tensor:
     """The minibatches of a round: each client's samples in a random order, begun again if they run out.
 
@@ -123,13 +128,10 @@ def draw_batches(
     return shuffled.gather(1, turn).view(-1, batches, batch_size)
 
 
-def gradient(
-    network: Network, weights: Tensor, inputs: Tensor, labels: Tensor, masks: Masks, buffers: Tensor
-) -> Tensor:
-    """Gradient of every row's mean loss with respect to its own weights. [row, weight]
+def slopes(network: Network, weights: Tensor, inputs: Tensor, labels: Tensor, masks: Masks, buffers: Tensor) -> Tensor:
+    """Gradient of every row's mean loss with respect to its own weights, whatever it is. [row, weight]
 
-    A row whose gradient is not a number, as when a neighbour sent weights of 1e20, counts as 0; a huge one is cut to
-    STEEPEST, whose square is still a number. Running statistics move on, in place.
+    Running statistics move on, in place.
 
     Args:
         weights: [row, weight].
@@ -141,8 +143,19 @@ def gradient(
     with torch.enable_grad():
         outputs = network.apply(leaves, inputs, masks=masks, buffers=buffers)  # [row, sample, ...]
         loss = network.likelihood.energy(outputs, labels)
-    slopes = torch.cat([part.flatten(1) for part in torch.autograd.grad(loss, leaves)], dim=1)
-    finite = torch.isfinite(slopes.sum(1, keepdim=True))
-    if not bool(finite.all()):
-        slopes = torch.where(finite, slopes, 0.0)
-    return slopes.clamp_(-STEEPEST, STEEPEST)
+    return torch.cat([part.flatten(1) for part in torch.autograd.grad(loss, leaves)], dim=1)
+
+
+def gradient(
+    network: Network, weights: Tensor, inputs: Tensor, labels: Tensor, masks: Masks, buffers: Tensor
+) -> Tensor:
+    """The slopes as a learner is shown them. [row, weight]
+
+    A row whose gradient is not a number, as when a neighbour sent weights of 1e20, counts as 0; a huge one is cut to
+    STEEPEST, whose square is still a number.
+    """
+    found = slopes(network, weights, inputs, labels, masks, buffers)
+    finite = torch.isfinite(found.sum(1, keepdim=True))
+    if found.is_cuda or not bool(finite.all()):  # a GPU would have to be waited for
+        found = torch.where(finite, found, 0.0)
+    return found.clamp_(-STEEPEST, STEEPEST)

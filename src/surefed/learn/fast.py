@@ -17,11 +17,17 @@ from surefed.learn.native import Plan, Recipe
 
 def plan_for(network: Network, rows: Rows, lesson: Lesson) -> Plan | None:
     """The plan by which kernels can teach this network, or None where torch must."""
-    plain = network.certain is None and rows.buffers.numel() == 0 and isinstance(network.likelihood, Categorical)
     arrays = rows.mean, rows.rho, lesson.inputs
-    if not plain or not rows.mean.is_contiguous() or not (fits(*arrays) or cuda.fits(*arrays)):
+    if not plain(network, rows) or not isinstance(network.likelihood, Categorical):
+        return None
+    if not (fits(*arrays, *rows.moments) or cuda.fits(*arrays)):
         return None
     return _plan(network, tuple(lesson.inputs.shape[1:]))
+
+
+def plain(network: Network, rows: Rows) -> bool:
+    """Whether every weight has a posterior and nothing else moves while a row learns."""
+    return network.certain is None and rows.buffers.numel() == 0 and rows.mean.is_contiguous()
 
 
 @functools.lru_cache(maxsize=16)
@@ -30,16 +36,23 @@ def _plan(network: Network, shape: tuple[int, ...]) -> Plan | None:
 
 
 def teach(network: Network, rows: Rows, lesson: Lesson, active: Tensor | None, recipe: Recipe) -> bool:
-    """Let the active rows take all their batches, in place; False, and nothing done, where torch must."""
+    """Let the active rows take all their batches, in place; False, and nothing done, where torch must.
+
+    On a GPU, the slopes of networks that there are no kernels for are torch's; the update has a kernel for any.
+    """
     plan = plan_for(network, rows, lesson)
-    if plan is None:
-        return False
-    if not rows.mean.is_cuda:
+    if not cuda.fits(rows.mean, rows.rho):
+        if plan is None:
+            return False
         native.learn(plan, rows, lesson, active, recipe)
         return True
     from surefed.learn.cuda import knows, learn  # here, because it needs Triton
 
-    if not knows(plan) or (active is not None and not bool(active.all())):
+    if plan is not None and not knows(plan):
+        plan = None
+    if plan is None and not (network.stacked and plain(network, rows)):
+        return False
+    if active is not None and not bool(active.all()):
         return False
     learn(network, plan, rows, lesson, recipe)
     return True

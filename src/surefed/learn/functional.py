@@ -61,6 +61,11 @@ class Network:
         self._initial = torch.cat([value.detach().float().reshape(-1) for value in parameters.values()])
         self._buffers = torch.cat([torch.zeros(0), *(value.detach().cpu().float() for value in kept.values())])
 
+    @property
+    def stacked(self) -> bool:
+        """Whether it runs as batched operations, each row drawing from a stream of its own."""
+        return self._plan is not None
+
     def initial(self) -> Tensor:
         """The weights the module held when it was given, flat. float32 [weight]"""
         return self._initial.clone()

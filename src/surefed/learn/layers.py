@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from surefed.core import cuda
 from surefed.learn.masks import Masks
 
 
@@ -121,6 +122,12 @@ def convolution(run: Callable[..., Tensor], axes: int) -> Callable[[Any, Where],
             if values.dim() != 3 + axes:
                 raise ValueError(f"a convolution over {axes} axes takes [sample, channel, ...] with as many")
             rows = len(values)
+            if cuda.fits(values, given.parameters[weight_at]):
+                from surefed.learn.cuda.convolution import convolution, knows  # here, because it needs Triton
+
+                if knows(module):
+                    own = None if bias_at is None else given.parameters[bias_at]
+                    return convolution(module, values, given.parameters[weight_at], own)
             weight = given.parameters[weight_at].flatten(0, 1)
             bias = None if bias_at is None else given.parameters[bias_at].flatten()
             groups = rows * module.groups

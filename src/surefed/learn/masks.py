@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefed.core import Stream
+from surefed.core import Round, Stream
 
 STEPS = 1 << 20
 """Weight draws of a round have numbers below this; layers draw at multiples of it, so that the two never meet."""
@@ -24,7 +24,7 @@ class Masks:
     """
 
     noise: Stream
-    round: int
+    round: Round
     draw: int
     asked: int = 0
 

@@ -14,6 +14,7 @@ Weights that have no posterior (`Network.certain`) keep the smallest std, are us
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,10 +22,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from surefed.core import RHO_MAX, RHO_MIN, Stream
+from surefed.core import RHO_MAX, RHO_MIN, Round, Stream
 from surefed.learn.base import Lesson, Rows, begin, blocks, gradient
 from surefed.learn.fast import teach
 from surefed.learn.functional import Network
+from surefed.learn.half import DITHER, Moments, keep
 from surefed.learn.masks import Masks
 from surefed.learn.native import Recipe
 
@@ -42,6 +44,12 @@ def kl_shares(batches: int, weights: KLWeights) -> list[float]:
     return [2.0 ** -(turn + 1) / (1.0 - 2.0**-batches) for turn in range(batches)]
 
 
+@functools.lru_cache(maxsize=16)
+def _shares(batches: int, weights: KLWeights, device: torch.device) -> Tensor:
+    """The same on a device, sent there once: a GPU would have to be waited for. float64 [batch]"""
+    return torch.tensor(kl_shares(batches, weights), dtype=torch.float64, device=device)
+
+
 @dataclass(frozen=True)
 class Variational:
     """The paper's learner. Every field is documented in `sim.experiment.Learn`."""
@@ -55,12 +63,13 @@ class Variational:
     kl_weights: KLWeights = "uniform"
     kl_scale: float = 1.0
     keep_moments: bool = True
+    moments: Moments = "float32"
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
 
     def init(self, mean: Tensor, rows: int) -> Rows:
         """Rows that all start from the same mean and the same rho."""
-        return begin(self.network, mean, self.rho, rows, moments=4)
+        return begin(self.network, mean, self.rho, rows, moments=4, dtype=getattr(torch, self.moments))
 
     @torch.no_grad()
     def learn(self, rows: Rows, lesson: Lesson, active: Tensor | None = None) -> None:
@@ -98,8 +107,11 @@ class Variational:
             if certain is not None:
                 slope_std.masked_fill_(certain, 0.0)
             block.steps += 1
-            self._adam(block.mean, slope_mean, block.moments[0], block.moments[1], block.steps)
-            self._adam(block.rho, slope_std, block.moments[2], block.moments[3], block.steps)
+            dither = None
+            if self.moments == "bfloat16":
+                dither = noise.bits(block.mean.shape[1], round=lesson.round, draw=DITHER + turn)
+            self._adam(block.mean, slope_mean, block.moments[0], block.moments[1], block.steps, dither)
+            self._adam(block.rho, slope_std, block.moments[2], block.moments[3], block.steps, dither)
             block.rho.clamp_(RHO_MIN, RHO_MAX)
 
     def _costs(self, lesson: Lesson, part: slice | Tensor = slice(None)) -> Tensor:
@@ -108,7 +120,7 @@ class Variational:
         The batches of a round of the streaming prior, or of a pass over the data of the fixed one, pay it once.
         """
         count, size = lesson.batches.shape[1:]
-        shares = torch.tensor(kl_shares(count, self.kl_weights), dtype=torch.float64, device=lesson.sizes.device)
+        shares = _shares(count, self.kl_weights, lesson.sizes.device)
         samples = torch.full_like(lesson.sizes[part], size) if self.prior == "streaming" else lesson.sizes[part] / count
         return self.kl_scale * shares / samples[:, None]
 
@@ -138,7 +150,7 @@ class Variational:
         slope_std.add_(((std - width) * (std + width)).mul_(stiffness).div_(std))
 
     def _slopes(
-        self, block: Rows, std: Tensor, inputs: Tensor, labels: Tensor, noise: Stream, round: int, turn: int
+        self, block: Rows, std: Tensor, inputs: Tensor, labels: Tensor, noise: Stream, round: Round, turn: int
     ) -> tuple[Tensor, Tensor]:
         """Gradient of the expected loss with respect to mean and std, from `samples` weight draws."""
         slopes: list[tuple[Tensor, Tensor]] = []
@@ -164,8 +176,15 @@ class Variational:
             width.masked_fill_(self.network.certain, torch.inf)
         return centre, width
 
-    def _adam(self, value: Tensor, slope: Tensor, first: Tensor, second: Tensor, steps: Tensor) -> None:
-        """Adam (Kingma and Ba 2015), each row with its own step count."""
+    def _adam(
+        self, value: Tensor, slope: Tensor, first: Tensor, second: Tensor, steps: Tensor, dither: Tensor | None
+    ) -> None:
+        """Adam (Kingma and Ba 2015), each row with its own step count.
+
+        dither: random bits to round by, where the moments are kept in bfloat16. int64 [row, weight]
+        """
+        if dither is not None:
+            kept, (first, second) = (first, second), (first.float(), second.float())
         decay, decay_squares = self.betas
         taken = steps.double()[:, None]
         rest = (1.0 - decay_squares**taken).sqrt()
@@ -174,6 +193,9 @@ class Variational:
         second.mul_(decay_squares).addcmul_(slope, slope, value=1.0 - decay_squares)
         spread = second.sqrt().add_((self.epsilon * rest).to(value.dtype)).div_(pace)
         value.addcdiv_(first, spread, value=-1.0)
+        if dither is not None:
+            keep(first, kept[0], dither >> 16)
+            keep(second, kept[1], dither & 0xFFFF)
 
 
 def _softplus(rho: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import torch
@@ -11,7 +11,8 @@ from torch import Tensor
 from surefed.attacks import Scene, Sent
 from surefed.core import Belief
 from surefed.learn import Lesson, Rows, Watch, draw_batches, early_stop, predict, values_at_once
-from surefed.rules import Inspection, Receivers
+from surefed.rules import Inspection, Outcome, Receivers
+from surefed.sim.replay import Replay, steady
 from surefed.sim.setup import Group, Setup
 
 
@@ -24,6 +25,7 @@ class World:
     state: what the rule remembers.
     watch: what early stopping remembers.
     trusted: who trusted whom in the round before. bool [receiver, sender]
+    replay: the round captured on a GPU, where there is one; it holds no more than can be captured again.
     """
 
     round: int
@@ -31,16 +33,20 @@ class World:
     state: Any
     watch: Watch
     trusted: Tensor
+    replay: Replay | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def live(self) -> Replay | None:
+        """What stands for the round's number and its edges while a round is captured."""
+        return self.replay if self.replay is not None and self.replay.on else None
 
 
-def begin(setup: Setup) -> World:
-    """Everybody starts from the same belief."""
-    mean = setup.network.initial().to(setup.device)
-    if setup.experiment.learn.init == "zeros":
-        mean = torch.zeros_like(mean)
-    rows = setup.learner.init(mean, setup.clients * len(setup.groups))
-    state = setup.rule.init(setup.clients, setup.clients)
-    nobody = torch.zeros(setup.clients, setup.clients, dtype=torch.bool, device=setup.device)
+def begin(setup: Setup, senders: int | None = None) -> World:
+    """Everybody starts from the same belief. A lone client says how many senders there will be."""
+    rows = setup.learner.init(setup.start, setup.clients * len(setup.groups))
+    senders = setup.clients if senders is None else senders
+    state = setup.rule.init(setup.clients, senders)
+    nobody = torch.zeros(setup.clients, senders, dtype=torch.bool, device=setup.device)
     return World(0, rows, state, early_stop.start(setup.clients, setup.device), nobody)
 
 
@@ -73,32 +79,71 @@ def predictions(setup: Setup, world: World, group: Group, inputs: Tensor, *, dra
 
 
 def play_round(setup: Setup, world: World, *, detail: bool = False) -> Inspection:
-    """Everybody learns, the malicious lie, everybody judges what the neighbours sent. The world moves on by a round."""
-    edges = setup.graph.edges(world.round).to(setup.device)  # [receiver, sender]
+    """Everybody learns, the malicious lie, everybody judges what the neighbours sent. The world moves on by a round.
+
+    On a GPU, rounds that nobody wants to know more about are captured once and replayed.
+    """
+    fast = not detail and steady(setup, world.round, world.state)
+    return _replay(setup, world) if fast else _play(setup, world, detail)
+
+
+def _play(setup: Setup, world: World, detail: bool) -> Inspection:
+    previous, sent = speak(setup, world)
+    return judge(setup, world, previous, sent, detail=detail)
+
+
+def _replay(setup: Setup, world: World) -> Inspection:
+    """The same round, from the graph that was captured of it; what the host keeps moves on here."""
+    round = world.round
+    if world.replay is None or not world.replay.serves(setup, round):
+        world.replay = Replay(setup, round)
+
+    def body() -> Inspection:
+        world.round = round
+        return _play(setup, world, False)
+
+    inspection = world.replay.play(round, body)
+    world.trusted, world.round = inspection.trusted, round + 1
+    return inspection
+
+
+def speak(setup: Setup, world: World) -> tuple[Belief, Sent]:
+    """Everybody learns, the malicious lie: what everybody's social belief was before, and what goes out."""
+    edges = setup.edges(world.round) if world.live is None else world.live.edges  # [receiver, sender]
     lying = setup.attack.tamper is not None and setup.attacking(world.round)
     before = social(setup, world)
     previous = before.clone() if lying or "previous" in setup.rule.needs else before
     learn(setup, world)
-    learned = social(setup, world)
-    sent = lie(setup, world, previous, edges)
+    return previous, lie(setup, world, previous, edges)
+
+
+def judge(setup: Setup, world: World, previous: Belief, sent: Sent, *, detail: bool = False) -> Inspection:
+    """Everybody judges what the neighbours sent, and the world moves on by a round."""
     outcome = setup.rule.step(receivers(setup, world, previous, sent, detail), sent.belief, sent.edges, world.state)
     inspection = by_client(outcome.inspection, sent, setup.clients)
+    move_on(setup, world, outcome, inspection)
+    return inspection
+
+
+def move_on(setup: Setup, world: World, outcome: Outcome[Any], inspection: Inspection) -> None:
+    """The world after a round: what the rule gave is everybody's social belief."""
+    learned = social(setup, world)
     learned.mean.copy_(outcome.social.mean)
     learned.rho.copy_(outcome.social.rho)
     # a copy of its own, because a rule may have kept a view of the rows, which the next round writes over
     world.state = type(outcome.state)(*(value.clone() for value in outcome.state))
     world.trusted = inspection.trusted
     world.round += 1
-    return inspection
 
 
 def learn(setup: Setup, world: World) -> None:
     """All beliefs of a client take its minibatches; a local belief that did worse and worse has stopped."""
     plan = setup.experiment.learn
+    number = world.round if world.live is None else world.live.round
     first_half = (setup.sizes + 1) // 2
 
     def drawn(order: str, sizes: Tensor, skip: Tensor | int = 0) -> Tensor:
-        batches = draw_batches(setup.streams[order], sizes, world.round, plan.batches, plan.batch_size, setup.longest)
+        batches = draw_batches(setup.streams[order], sizes, number, plan.batches, plan.batch_size, setup.longest)
         return batches + (setup.clean.starts + skip)[:, None, None]
 
     whole = drawn("order", setup.sizes)
@@ -113,7 +158,7 @@ def learn(setup: Setup, world: World) -> None:
         batches=torch.cat([shares[group][0] for group in setup.groups]),
         sizes=torch.cat([shares[group][1] for group in setup.groups]),
         noise=setup.streams["noise"],
-        round=world.round,
+        round=number,
     )
     if "local" not in setup.groups or not plan.early_stop:
         setup.learner.learn(world.rows, lesson)
@@ -149,18 +194,27 @@ def lie(setup: Setup, world: World, previous: Belief, edges: Tensor) -> Sent:
 
 def receivers(setup: Setup, world: World, previous: Belief, sent: Sent, detail: bool) -> Receivers:
     """Everybody as a judge, with what the rule asked for and no more."""
-    half_a, half_b = belief(setup, world, "half_a"), belief(setup, world, "half_b")
     needs, lying = setup.rule.needs, setup.malicious[sent.sender]  # [message]
+    return replace(
+        judges(setup, world, previous, detail),
+        malicious=(sent.edges & lying).sum(1) if "malicious" in needs else None,
+        honest=~lying if "honest" in needs else None,
+        degrees=(sent.edges.sum(1) - 1)[sent.sender] if "degrees" in needs else None,
+    )
+
+
+def judges(setup: Setup, world: World, previous: Belief, detail: bool) -> Receivers:
+    """Everybody as a judge who knows of nobody but itself."""
+    half_a, half_b = belief(setup, world, "half_a"), belief(setup, world, "half_b")
+    needs = setup.rule.needs
     return Receivers(
         social=social(setup, world),
         round=world.round,
         rounds=setup.experiment.rounds,
         local=local(setup, world) if "local" in needs else None,
         local_learns=world.watch.learning,
+        start=setup.start if "start" in needs else None,
         previous=previous if "previous" in needs else None,
-        malicious=(sent.edges & lying).sum(1) if "malicious" in needs else None,
-        honest=~lying if "honest" in needs else None,
-        degrees=(sent.edges.sum(1) - 1)[sent.sender] if "degrees" in needs else None,
         halves=(half_a, half_b) if half_a is not None and half_b is not None else None,
         loss=(lambda models, count: own_loss(setup, world, models, count)) if "loss" in needs else None,
         layers=setup.network.sizes,

@@ -123,6 +123,8 @@ class Learn(Section):
     """Momentum of SGD (point)."""
     keep_moments: bool = True
     """Whether the optimiser remembers across rounds."""
+    moments: Literal["float32", "bfloat16"] = "float32"
+    """How Adam's memory is kept; bfloat16 takes half the room, rounded at random (variational)."""
     early_stop: int = Field(0, ge=0, strict=True)
     """Stop a local belief after this many rounds in a row below its best held-out accuracy; 0 never stops it."""
     noise: Annotated[float, Field(gt=0, le=1e6)] | Literal["learned"] = 1.0
@@ -237,8 +239,13 @@ class Experiment(Section):
         return Experiment.of(apply(self.model_dump(exclude_unset=True), settings))
 
     def digest(self) -> str:
-        """A digest of every value that decides the result; the name and the pace of checkpoints do not."""
-        values = json.dumps(_canonical(self.model_dump(exclude={"name", "checkpoint_every"})), sort_keys=True)
+        """A digest of every value that decides the result; the name and the pace of checkpoints do not.
+
+        Moments in float32 go without saying.
+        """
+        silent: dict[str, Any] = {"learn": {"moments"}} if self.learn.moments == "float32" else {}
+        told = self.model_dump(exclude={"name": True, "checkpoint_every": True, **silent})
+        values = json.dumps(_canonical(told), sort_keys=True)
         return hashlib.blake2b(values.encode(), digest_size=16).hexdigest()
 
 
@@ -287,11 +294,11 @@ def _copy(values: dict[str, Any]) -> dict[str, Any]:
     return {key: _copy(value) if isinstance(value, dict) else value for key, value in values.items()}
 
 
-def explain(problem: Any) -> str:
-    """One line on one key: what is wrong and what would be right."""
+def explain(problem: Any, root: type[BaseModel] | None = None) -> str:
+    """One line on one key of an experiment, or of another model: what is wrong and what would be right."""
     *tables, key = [str(part) for part in problem["loc"]]
     where, given = ".".join([*tables, key]), problem["input"]
-    section: Any = Experiment
+    section: Any = Experiment if root is None else root
     for table in tables:
         section = getattr(section, "model_fields", {}).get(table)
         section = section.annotation if section is not None else None

@@ -11,6 +11,9 @@ from importlib.util import find_spec
 
 from torch import Tensor
 
+DENSE = 1 << 14
+"""Pairs of clients up to which all are looked at, so that the host need not wait to learn which edges there are."""
+
 _HERE = find_spec("triton") is not None and os.environ.get("SUREFED_NATIVE") != "0"
 
 
@@ -24,4 +27,4 @@ def fits(*tensors: Tensor) -> bool:
     return all(here(value) and value.dtype.itemsize == 4 and value.is_floating_point() for value in tensors)
 
 
-__all__ = ["fits", "here"]
+__all__ = ["DENSE", "fits", "here"]

@@ -49,38 +49,88 @@ def pair(one, other):
 
 
 @triton.jit
-def log1p(x):
-    """log(1 + x) for x >= 0, keeping the digits that 1 + x loses: 2 atanh(x / (2 + x)) for small x."""
-    s = x / (2.0 + x)
+def log1p(x, s):
+    """log(1 + x) = 2 atanh(s) for x in [0, 1], given s = x / (2 + x)."""
     z = s * s
-    series = 1.0 + z * (
-        0.3333333333 + z * (0.2 + z * (0.1428571429 + z * (0.1111111111 + z * (0.0909090909 + z * 0.0769230769))))
-    )
-    return tl.where(x < 1.0, 2.0 * s * series, tl.log(1.0 + x))
+    return 2.0 * s * (
+        1.0 + z * (
+            0.3333333333 + z * (0.2 + z * (0.1428571429 + z * (0.1111111111 + z * (0.0909090909 + z * 0.0769230769))))
+        )
+    )  # fmt: skip
 
 
 @triton.jit
 def softplus(rho):
-    """log(1 + exp(rho)), for a rho of at most 80."""
-    return log1p(tl.exp(rho))
+    """log(1 + exp(rho)) = max(rho, 0) + log(1 + exp(-|rho|))."""
+    x = tl.exp(-tl.abs(rho))
+    return tl.maximum(rho, 0.0) + log1p(x, x / (2.0 + x))
 
 
 @triton.jit
-def _bits(out, key0, key1, count, round, draw, BLOCK: tl.constexpr):
+def softplus_and_slope(rho):
+    """log(1 + exp(rho)) and its slope, 1 / (1 + exp(-rho)), with one division."""
+    x = tl.exp(-tl.abs(rho))
+    one, two = 1.0 + x, 2.0 + x
+    inverse = 1.0 / (one * two)
+    slope = tl.where(rho >= 0.0, 1.0, x) * (two * inverse)
+    return tl.maximum(rho, 0.0) + log1p(x, x * one * inverse), slope
+
+
+@triton.jit
+def normals(k0, k1, counter, round, turn):
+    """Four numbers for each counter."""
+    zero = tl.zeros_like(counter)
+    a, b, c, d = philox(counter, zero + turn.to(tl.uint32), zero + round.to(tl.uint32), k0, k1)
+    n0, n1 = pair(a, b)
+    n2, n3 = pair(c, d)
+    return n0, n1, n2, n3
+
+
+@triton.jit
+def _bits(out, key0, key1, count, round_at, draw_at, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     counter = ((at // 256) * 64 + at % 64).to(tl.uint32)
     zero = tl.zeros_like(counter)
     k0, k1 = tl.load(key0 + row).to(tl.uint32), tl.load(key1 + row).to(tl.uint32)
+    round, draw = tl.load(round_at).to(tl.uint32), tl.load(draw_at).to(tl.uint32)
     a, b, c, d = philox(counter, zero + draw, zero + round, k0, k1)
     word = (at // 64) % 4
     chosen = tl.where(word == 0, a, tl.where(word == 1, b, tl.where(word == 2, c, d)))
     tl.store(out + row * count + at, chosen.to(tl.int64), mask=at < count)
 
 
-def bits(keys: tuple[Tensor, Tensor], count: int, round: int, draw: int) -> Tensor:
+@triton.jit
+def _normal(out, key0, key1, count, round_at, draw_at, GROUPS: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    lane = tl.arange(0, 64)
+    group = tl.program_id(1) * GROUPS + tl.arange(0, GROUPS)
+    counter = (group[:, None] * 64 + lane[None, :]).to(tl.uint32)
+    k0, k1 = tl.load(key0 + row).to(tl.uint32), tl.load(key1 + row).to(tl.uint32)
+    numbers = normals(k0, k1, counter, tl.load(round_at), tl.load(draw_at))
+    for q in tl.static_range(4):
+        at = group[:, None] * 256 + q * 64 + lane[None, :]
+        tl.store(out + row * count + at, numbers[q], mask=at < count)
+
+
+def there(number: int | Tensor, device: torch.device) -> Tensor:
+    """A number that a kernel can read: a tensor as it is, anything else as one that is filled without waiting."""
+    return number if isinstance(number, Tensor) else torch.full((1,), number, dtype=torch.int64, device=device)
+
+
+def bits(keys: tuple[Tensor, Tensor], count: int, round: int | Tensor, draw: int) -> Tensor:
     """Uniform 32-bit integers, those of `Stream.bits`. int64 [owner, count]"""
     key0, key1 = (key.contiguous() for key in keys)
     out = torch.empty(len(key0), count, dtype=torch.int64, device=key0.device)
-    _bits[(len(key0), triton.cdiv(count, 256))](out, key0, key1, count, round, draw, BLOCK=256)
+    where = there(round, out.device), there(draw, out.device)
+    _bits[(len(key0), triton.cdiv(count, 256))](out, key0, key1, count, *where, BLOCK=256)
+    return out
+
+
+def normal(keys: tuple[Tensor, Tensor], count: int, round: int | Tensor, draw: int) -> Tensor:
+    """Standard normal numbers, those of `Stream.normal` to rounding. float32 [owner, count]"""
+    key0, key1 = (key.contiguous() for key in keys)
+    out = torch.empty(len(key0), count, device=key0.device)
+    where = there(round, out.device), there(draw, out.device)
+    _normal[(len(key0), triton.cdiv(count, 512))](out, key0, key1, count, *where, GROUPS=2)
     return out

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import torch
 import triton
 from torch import Tensor
+from torch.nn import functional as F
 
 from surefed.learn.cuda import layers as kernels
 from surefed.learn.native.plan import CONVOLUTION, LINEAR, MAXPOOL, RELU, TANH, Layer, Plan
@@ -12,9 +15,22 @@ from surefed.learn.native.plan import CONVOLUTION, LINEAR, MAXPOOL, RELU, TANH, 
 PRECISION = "tf32x3"
 """Of products of patches: three passes of the tensor cores, which together keep the digits of float32."""
 
+FORWARD, SLOPE, BACK = "forward", "slope", "back"
+TILES = {
+    FORWARD: {16: (64, 16, 2), 32: (64, 16, 2), 64: (64, 16, 4)},
+    SLOPE: {16: (32, 32, 1), 32: (32, 32, 2), 64: (32, 32, 4)},
+    BACK: {16: (256, 16, 4), 32: (64, 16, 2), 64: (64, 16, 4)},
+}
+"""Places, inputs and warps of a program of each kind of convolution, by its channels; for 16 the best on an H200."""
 
-FORWARD, SLOPE, BACK = (128, 32, 4), (32, 32, 2), (64, 2)
-"""Places, inputs and warps of a program of each kind of convolution; measured best on an H200."""
+OUTER = (16, 128)
+"""Outputs and inputs to a program that makes the slopes of a linear layer."""
+
+PLACES = 256
+"""Places of an image that one program goes through for the slopes of a convolution's weights."""
+
+SAMPLES = 8
+"""Samples of a minibatch up to which the slopes of a linear layer are not worth a matrix product."""
 
 
 def knows(plan: Plan) -> bool:
@@ -25,21 +41,51 @@ def knows(plan: Plan) -> bool:
     )
 
 
-def gradient(plan: Plan, weights: Tensor, inputs: Tensor, labels: Tensor, out: Tensor) -> None:
+@dataclass(frozen=True)
+class Wide:
+    """What the slopes of the linear layer with the most weights are made of: sums of slopes[out] * given[in].
+
+    first, last: where its weights lie; both 0 where nobody needs to know. given: [row, sample, in] and
+    slopes: [row, sample, out] once the gradient is known.
+    """
+
+    first: int = 0
+    last: int = 0
+    given: Tensor | None = None
+    slopes: Tensor | None = None
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """What the kernels must know of it."""
+        assert self.given is not None
+        assert self.slopes is not None
+        size = {"IN": self.given.shape[2], "OUT": self.slopes.shape[2], "BATCH": self.given.shape[1]}
+        return {"FIRST": self.first, "LAST": self.last, **size}
+
+
+def widest(plan: Plan, batch: int) -> Wide:
+    """The linear layer with the most weights, where minibatches of this size have few samples."""
+    sizes = {layer.weight: layer.channels * layer.out_channels for layer in plan.layers if layer.kind == LINEAR}
+    if batch > SAMPLES or not sizes:
+        return Wide()
+    first = max(sizes, key=lambda at: sizes[at])
+    return Wide(first, first + sizes[first])
+
+
+def gradient(plan: Plan, weights: Tensor, inputs: Tensor, labels: Tensor, out: Tensor, wide: Wide) -> Wide:
     """Gradient of every row's mean cross-entropy with respect to its own weights, into `out`. [row, weight]
 
-    inputs: [row, sample, ...]; labels: int64 [row, sample].
+    inputs: [row, sample, ...]; labels: int64 [row, sample]. What the slopes of `wide` are made of comes back with it.
     """
     chain = list(plan.layers)
-    batch = labels.shape[1]
-    kept: list[tuple[Tensor, Tensor | None]] = []  # of every layer: its input, and which pixel won
+    kept: list[tuple[Tensor, Tensor | None]] = []  # of every layer: its input, that with a border, or which pixel won
     values = inputs
     skip = False
     for at, layer in enumerate(chain):
         if layer.vector and values.dim() > 3:
             values = values.flatten(2)
         fused = at + 1 < len(chain) and chain[at + 1].kind == RELU and layer.kind in (LINEAR, CONVOLUTION)
-        index = None
+        extra = None
         given = values
         if skip:
             pass  # the layer before has already cut off what is negative
@@ -47,18 +93,22 @@ def gradient(plan: Plan, weights: Tensor, inputs: Tensor, labels: Tensor, out: T
             values = _linear(layer, weights, values)
             values = values.relu_() if fused else values
         elif layer.kind == CONVOLUTION:
-            values = _convolution(layer, weights, values, fused)
+            extra = bordered(layer, values)
+            values = convolve(layer, weights, extra, fused)
         elif layer.kind == RELU:
             values = values.relu()
         elif layer.kind == TANH:
             values = values.tanh()
         else:
-            values, index = _maxpool(layer, values)
-        kept.append((given, index))
+            values, extra = _maxpool(layer, values)
+        kept.append((given, extra))
         skip = fused
-    slope = values.softmax(-1)
-    slope.scatter_add_(-1, labels[..., None], torch.full_like(slope[..., :1], -1.0)).div_(batch)
-    _backward(chain, weights, kept, values, slope, out)
+    rows, batch, classes = values.shape
+    slope = torch.empty_like(values)
+    kernels.classify[(rows * batch,)](
+        values.contiguous(), labels.contiguous(), slope, batch, CLASSES=classes, BC=_power(classes)
+    )
+    return _backward(chain, weights, kept, values, slope, out, wide)
 
 
 def _backward(
@@ -68,26 +118,33 @@ def _backward(
     last: Tensor,
     slope: Tensor,
     out: Tensor,
-) -> None:
+    wide: Wide,
+) -> Wide:
     outputs = [*(given for given, _ in kept[1:]), last]
     through = False  # whether the pooling after a ReLU has already gone back through it
     for at in reversed(range(len(chain))):
-        layer, (given, index) = chain[at], kept[at]
+        layer, (given, extra) = chain[at], kept[at]
         if not layer.vector and slope.dim() == 3:
             slope = slope.view(*slope.shape[:2], layer.out_channels, layer.out_height, layer.out_width)
         if layer.kind == LINEAR:
+            given, slope = given.contiguous(), slope.contiguous()
+            if wide.last > 0 and layer.weight == wide.first:
+                wide = replace(wide, given=given, slopes=slope)
             slope = _linear_back(layer, weights, given, slope, out, first=at == 0)
         elif layer.kind == CONVOLUTION:
-            slope = _convolution_back(layer, weights, given, slope, out, first=at == 0)
+            assert extra is not None
+            slope = convolve_back(layer, weights, extra, slope, out, first=at == 0)
         elif layer.kind == RELU:
-            slope = slope if through else torch.where(outputs[at].view_as(slope) > 0, slope, 0.0)
+            if not through:
+                slope = torch.ops.aten.threshold_backward(slope, outputs[at].view_as(slope), 0)
             through = False
         elif layer.kind == TANH:
             slope = slope * (1.0 - outputs[at].view_as(slope).square())
         else:
-            assert index is not None
+            assert extra is not None
             through = at > 0 and chain[at - 1].kind == RELU
-            slope = _maxpool_back(layer, given, index, slope, relu=through)
+            slope = _maxpool_back(layer, given, extra, slope, relu=through)
+    return wide
 
 
 def _weight(layer: Layer, flat: Tensor, inner: int) -> Tensor:
@@ -108,61 +165,102 @@ def _linear(layer: Layer, weights: Tensor, values: Tensor) -> Tensor:
 
 
 def _linear_back(layer: Layer, weights: Tensor, given: Tensor, slope: Tensor, out: Tensor, first: bool) -> Tensor:
-    torch.bmm(slope.transpose(1, 2), given, out=_weight(layer, out, layer.channels))
+    rows, batch, channels = given.shape
+    if batch <= SAMPLES:
+        grid = (rows, triton.cdiv(layer.out_channels, OUTER[0]), triton.cdiv(channels, OUTER[1]))
+        kernels.outer[grid](
+            given, slope, out, out.stride(0), layer.weight, IN=channels, OUT=layer.out_channels, BATCH=batch,
+            BO=OUTER[0], BI=OUTER[1], num_warps=4,
+        )  # fmt: skip
+    else:
+        torch.bmm(slope.transpose(1, 2), given, out=_weight(layer, out, layer.channels))
     if layer.bias >= 0:
         torch.sum(slope, 1, out=_bias(layer, out))
     return slope if first else torch.bmm(slope, _weight(layer, weights, layer.channels))
 
 
-def _shape(layer: Layer) -> dict[str, int]:
-    return {
-        "C": layer.channels, "H": layer.height, "W": layer.width,
-        "O": layer.out_channels, "OH": layer.out_height, "OW": layer.out_width,
-        "KH": layer.kernel_h, "KW": layer.kernel_w, "SH": layer.stride_h, "SW": layer.stride_w,
-        "PH": layer.pad_h, "PW": layer.pad_w,
-    }  # fmt: skip
+def _tile(kind: str, channels: int) -> tuple[int, int, int]:
+    """Places, inputs and warps of a program; many channels leave room for few places."""
+    return TILES[kind].get(_power(channels), (16, 16, 4))
 
 
 def _power(number: int, least: int = 16) -> int:
     return max(least, 1 << (number - 1).bit_length())
 
 
-def _convolution(layer: Layer, weights: Tensor, values: Tensor, relu: bool) -> Tensor:
-    rows, batch = values.shape[:2]
-    out = values.new_empty(rows, batch, layer.out_channels, layer.out_height, layer.out_width)
-    grid = (rows * batch, triton.cdiv(layer.out_height * layer.out_width, FORWARD[0]))
-    kernels.convolve[grid](
-        values.contiguous(), weights, out, weights.stride(0), layer.weight, layer.bias, batch, **_shape(layer),
-        BIAS=layer.bias >= 0, RELU=relu, BP=FORWARD[0], BK=FORWARD[1], BO=_power(layer.out_channels),
-        PRECISION=PRECISION, num_warps=FORWARD[2],
+def bordered(layer: Layer, values: Tensor) -> Tensor:
+    """Images with the zeros around them that the layer pads with."""
+    return F.pad(values, (layer.pad_w, layer.pad_w, layer.pad_h, layer.pad_h)).contiguous()
+
+
+def _spread(layer: Layer, slope: Tensor) -> Tensor:
+    """Slopes where their patches' corners lie, zeros between and around them, as far as a kernel reaches back."""
+    shape = (layer.height + layer.kernel_h - 1, layer.width + layer.kernel_w - 1)
+    spread = slope.new_zeros(*slope.shape[:3], *shape)
+    rows = _span(layer.kernel_h - 1 - layer.pad_h, layer.stride_h, layer.out_height, shape[0])
+    columns = _span(layer.kernel_w - 1 - layer.pad_w, layer.stride_w, layer.out_width, shape[1])
+    spread[..., rows[0], columns[0]] = slope[..., rows[1], columns[1]]
+    return spread
+
+
+def _span(first: int, stride: int, count: int, extent: int) -> tuple[slice, slice]:
+    """Where `count` values, `stride` apart from `first` on, lie within an extent, and which of them do."""
+    skipped = max(0, -(first // stride))
+    begin = first + skipped * stride
+    kept = min(count - skipped, -((begin - extent) // stride))
+    return slice(begin, begin + (kept - 1) * stride + 1, stride), slice(skipped, skipped + kept)
+
+
+def _kernel(layer: Layer) -> dict[str, int]:
+    return {"KH": layer.kernel_h, "KW": layer.kernel_w}
+
+
+def convolve(layer: Layer, weights: Tensor, given: Tensor, relu: bool = False) -> Tensor:
+    """What a layer makes of images with their border. [row, sample, out, height, width]"""
+    places, inputs, warps = _tile(FORWARD, layer.out_channels)
+    rows, batch, channels, height, width = given.shape
+    out = given.new_empty(rows, batch, layer.out_channels, layer.out_height, layer.out_width)
+    kernels.convolve[(rows * batch, triton.cdiv(layer.out_height * layer.out_width, places))](
+        given, weights, out, weights.stride(0), layer.weight, layer.bias, batch, C=channels, H=height, W=width,
+        O=layer.out_channels, OH=layer.out_height, OW=layer.out_width, **_kernel(layer), SH=layer.stride_h,
+        SW=layer.stride_w, FLIP=False, BIAS=layer.bias >= 0, RELU=relu, BP=places, BK=inputs,
+        BO=_power(layer.out_channels), PRECISION=PRECISION, num_warps=warps, num_stages=1,
     )  # fmt: skip
     return out
 
 
-def _convolution_back(layer: Layer, weights: Tensor, given: Tensor, slope: Tensor, out: Tensor, first: bool) -> Tensor:
-    rows, batch = given.shape[:2]
-    slope, given = slope.contiguous(), given.contiguous()
+def convolve_back(layer: Layer, weights: Tensor, given: Tensor, slope: Tensor, out: Tensor, first: bool) -> Tensor:
+    """Slopes of a layer's weights, into `out`, and of what it was given, unless it is the first."""
+    rows, batch, channels, height, width = given.shape
+    places, inputs, warps = _tile(SLOPE, layer.out_channels)
+    slope = slope.contiguous()
     patch, bias = layer.channels * layer.kernel_h * layer.kernel_w, layer.bias >= 0
     size = layer.out_channels * (patch + bias)
-    partial = given.new_empty(rows, batch, size)
-    kernels.convolve_slope[(rows * batch, triton.cdiv(patch, SLOPE[1]))](
-        given, slope, partial, **_shape(layer), BIAS=bias, BP=SLOPE[0], BK=SLOPE[1], BO=_power(layer.out_channels),
-        PRECISION=PRECISION, num_warps=SLOPE[2],
+    parts = triton.cdiv(layer.out_height * layer.out_width, PLACES)
+    partial = given.new_empty(rows, batch * parts, size)
+    kernels.convolve_slope[(rows * batch * parts, triton.cdiv(patch, inputs))](
+        given, slope, partial, C=channels, H=height, W=width, O=layer.out_channels, OH=layer.out_height,
+        OW=layer.out_width, **_kernel(layer), SH=layer.stride_h, SW=layer.stride_w, BIAS=bias, BP=places,
+        BK=inputs, BO=_power(layer.out_channels), PARTS=parts, PRECISION=PRECISION, num_warps=warps, num_stages=1,
     )  # fmt: skip
     torch.sum(partial, 1, out=out[:, layer.weight : layer.weight + size])  # the bias lies behind the weights
     if first:
         return slope
-    back = torch.empty_like(given)
-    kernels.convolve_back[(rows * batch, triton.cdiv(layer.height * layer.width, BACK[0]))](
-        slope, weights, back, weights.stride(0), layer.weight, batch, **_shape(layer),
-        BP=BACK[0], BO=_power(layer.out_channels), BC=_power(layer.channels), PRECISION=PRECISION, num_warps=BACK[1],
+    spread = _spread(layer, slope)
+    places, inputs, warps = _tile(BACK, layer.channels)
+    back = slope.new_empty(rows, batch, layer.channels, layer.height, layer.width)
+    kernels.convolve[(rows * batch, triton.cdiv(layer.height * layer.width, places))](
+        spread, weights, back, weights.stride(0), layer.weight, 0, batch, C=layer.out_channels, H=spread.shape[3],
+        W=spread.shape[4], O=layer.channels, OH=layer.height, OW=layer.width, **_kernel(layer), SH=1, SW=1, FLIP=True,
+        BIAS=False, RELU=False, BP=places, BK=inputs, BO=_power(layer.channels), PRECISION=PRECISION,
+        num_warps=warps, num_stages=1,
     )  # fmt: skip
     return back
 
 
 def _windows(layer: Layer) -> dict[str, int]:
-    shape = _shape(layer)
-    return {name: shape[name] for name in ("H", "W", "OH", "OW", "KH", "KW")}
+    size = {"H": layer.height, "W": layer.width, "OH": layer.out_height, "OW": layer.out_width}
+    return size | _kernel(layer)
 
 
 def _maxpool(layer: Layer, values: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,8 @@
 """Layers of stacked networks, forward and backward, each row with weights of its own, read where they lie.
 
 Images are [row, sample, channel, height, width] and contiguous; the weights of all rows are [row, weight], and a layer's
-start at an offset. Convolutions are matrix products over patches that are never stored.
+start at an offset. Convolutions are matrix products over patches that are never stored; they are given images with the
+border of zeros already around them, so that every place of a patch can be read, at corner + offset.
 """
 
 from __future__ import annotations
@@ -11,96 +12,118 @@ import triton.language as tl
 
 
 @triton.jit
-def convolve(
-    images, weights, out, stride_row, weight_at, bias_at, batch,
-    C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, O: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
-    KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
-    BIAS: tl.constexpr, RELU: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr, BO: tl.constexpr,
-    PRECISION: tl.constexpr,
-):  # fmt: skip
-    """out[o, y, x] = bias[o] + sum over c, ky, kx of weight[o, c, ky, kx] * image[c, y * SH - PH + ky, ...]."""
-    which = tl.program_id(0).to(tl.int64)  # row * batch + sample
-    row = which // batch
-    place = tl.program_id(1) * BP + tl.arange(0, BP)
-    y, x = place // OW, place % OW
-    o = tl.arange(0, BO)
-    total = tl.zeros((BP, BO), dtype=tl.float32)
-    K: tl.constexpr = C * KH * KW
-    for start in range(0, K, BK):
-        k = start + tl.arange(0, BK)
-        c, rest = k // (KH * KW), k % (KH * KW)
-        iy = y[:, None] * SH - PH + (rest // KW)[None, :]
-        ix = x[:, None] * SW - PW + (rest % KW)[None, :]
-        inside = (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W) & (k < K)[None, :] & (place < OH * OW)[:, None]
-        patch = tl.load(images + which * (C * H * W) + c[None, :] * (H * W) + iy * W + ix, mask=inside, other=0.0)
-        known = (k < K)[:, None] & (o < O)[None, :]
-        kernel = tl.load(weights + row * stride_row + weight_at + o[None, :] * K + k[:, None], mask=known, other=0.0)
-        total = tl.dot(patch, kernel, total, input_precision=PRECISION)
-    if BIAS:
-        total += tl.load(weights + row * stride_row + bias_at + o, mask=o < O, other=0.0)[None, :]
-    if RELU:
-        total = tl.maximum(total, 0.0)
-    real = (place < OH * OW)[:, None] & (o < O)[None, :]
-    tl.store(out + which * (O * OH * OW) + o[None, :] * (OH * OW) + place[:, None], total, mask=real)
+def _offsets(k, K: tl.constexpr, H: tl.constexpr, W: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr):
+    """Where inputs k of a patch (channel, row, column) lie from its corner; 0 for those past the last."""
+    c, tap = k // (KH * KW), k % (KH * KW)
+    return tl.where(k < K, c * (H * W) + (tap // KW) * W + tap % KW, 0)
 
 
 @triton.jit
-def convolve_back(
-    slopes, weights, back, stride_row, weight_at, batch,
+def _corners(place, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr):
+    """Where the patches of places begin; those past the last read the last one's."""
+    place = tl.minimum(place, OH * OW - 1)
+    return (place // OW) * (SH * W) + (place % OW) * SW
+
+
+@triton.jit
+def convolve(
+    images, weights, out, stride_row, weight_at, bias_at, batch,
     C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, O: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
-    KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
-    BP: tl.constexpr, BO: tl.constexpr, BC: tl.constexpr, PRECISION: tl.constexpr,
+    KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
+    FLIP: tl.constexpr, BIAS: tl.constexpr, RELU: tl.constexpr,
+    BP: tl.constexpr, BK: tl.constexpr, BO: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The slope of the input: every pixel gathers from the outputs whose patches it lies in."""
-    which = tl.program_id(0).to(tl.int64)
+    """out[o, y, x] = bias[o] + sum over c, ky, kx of weight[o, c, ky, kx] * image[c, y * SH + ky, x * SW + kx].
+
+    FLIP: the way back, from slopes with as much border as a kernel needs to reach them: the weight is
+    weight[c, o, KH - 1 - ky, KW - 1 - kx].
+    """
+    which = tl.program_id(0).to(tl.int64)  # row * batch + sample
     row = which // batch
     place = tl.program_id(1) * BP + tl.arange(0, BP)
-    y, x = place // W, place % W
-    c, o = tl.arange(0, BC), tl.arange(0, BO)
-    total = tl.zeros((BP, BC), dtype=tl.float32)
-    known = (o < O)[:, None] & (c < C)[None, :]
-    for tap in range(KH * KW):
-        up, left = y + PH - tap // KW, x + PW - tap % KW
-        oy, ox = up // SH, left // SW
-        inside = (up >= 0) & (left >= 0) & (up % SH == 0) & (left % SW == 0) & (oy < OH) & (ox < OW) & (place < H * W)
-        where = slopes + which * (O * OH * OW) + o[None, :] * (OH * OW) + (oy * OW + ox)[:, None]
-        slope = tl.load(where, mask=inside[:, None] & (o < O)[None, :], other=0.0)
-        kernel = weights + row * stride_row + weight_at + (o[:, None] * C + c[None, :]) * (KH * KW) + tap
-        total = tl.dot(slope, tl.load(kernel, mask=known, other=0.0), total, input_precision=PRECISION)
-    real = (place < H * W)[:, None] & (c < C)[None, :]
-    tl.store(back + which * (C * H * W) + c[None, :] * (H * W) + place[:, None], total, mask=real)
+    corner = _corners(place, W, OH, OW, SH, SW)
+    o = tl.arange(0, BO)
+    total = tl.zeros((BO, BP), dtype=tl.float32)
+    K: tl.constexpr = C * KH * KW
+    T: tl.constexpr = KH * KW
+    image, mine = images + which * (C * H * W), weights + row * stride_row + weight_at
+    for start in range(0, K, BK):
+        k = start + tl.arange(0, BK)
+        patch = tl.load(image + (_offsets(k, K, H, W, KH, KW)[:, None] + corner[None, :]))
+        at = o[:, None] * K + k[None, :]
+        if FLIP:
+            at = o[:, None] * T + ((k // T) * (O * T) + T - 1 - k % T)[None, :]
+        kernel = tl.load(mine + at, mask=(o < O)[:, None] & (k < K)[None, :], other=0.0)
+        total = tl.dot(kernel, patch, total, input_precision=PRECISION)
+    if BIAS:
+        total += tl.load(weights + row * stride_row + bias_at + o, mask=o < O, other=0.0)[:, None]
+    if RELU:
+        total = tl.maximum(total, 0.0)
+    real = (o < O)[:, None] & (place < OH * OW)[None, :]
+    tl.store(out + which * (O * OH * OW) + (o[:, None] * (OH * OW) + place[None, :]), total, mask=real)
 
 
 @triton.jit
 def convolve_slope(
     images, slopes, partial,
     C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, O: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
-    KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
-    BIAS: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr, BO: tl.constexpr, PRECISION: tl.constexpr,
+    KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
+    BIAS: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr, BO: tl.constexpr, PARTS: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """What one sample adds to the slope of the weights and, behind them, of the bias, summed over all places."""
-    which = tl.program_id(0).to(tl.int64)
-    k = tl.program_id(1) * BK + tl.arange(0, BK)
-    o = tl.arange(0, BO)
+    """What one of PARTS parts of a sample adds to the slope of the weights and, behind them, of the bias."""
+    piece = tl.program_id(0).to(tl.int64)
+    which = piece // PARTS
+    LENGTH: tl.constexpr = (OH * OW + PARTS * BP - 1) // (PARTS * BP) * BP
     K: tl.constexpr = C * KH * KW
     SIZE: tl.constexpr = O * K + (O if BIAS else 0)
-    c, rest = k // (KH * KW), k % (KH * KW)
-    total = tl.zeros((BK, BO), dtype=tl.float32)
-    sums = tl.zeros((BO,), dtype=tl.float32)
-    for start in range(0, OH * OW, BP):
-        place = start + tl.arange(0, BP)
-        iy = (place // OW)[None, :] * SH - PH + (rest // KW)[:, None]
-        ix = (place % OW)[None, :] * SW - PW + (rest % KW)[:, None]
-        inside = (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W) & (k < K)[:, None] & (place < OH * OW)[None, :]
-        patch = tl.load(images + which * (C * H * W) + c[:, None] * (H * W) + iy * W + ix, mask=inside, other=0.0)
-        real = (place < OH * OW)[:, None] & (o < O)[None, :]
-        slope = tl.load(slopes + which * (O * OH * OW) + o[None, :] * (OH * OW) + place[:, None], mask=real, other=0.0)
-        total = tl.dot(patch, slope, total, input_precision=PRECISION)
-        sums += tl.sum(slope, 0)
-    known = (k < K)[:, None] & (o < O)[None, :]
-    tl.store(partial + which * SIZE + o[None, :] * K + k[:, None], total, mask=known)
+    first = (piece % PARTS).to(tl.int32) * LENGTH
+    k = tl.program_id(1) * BK + tl.arange(0, BK)
+    o = tl.arange(0, BO)
+    offset = _offsets(k, K, H, W, KH, KW)
+    image, slopes_here = images + which * (C * H * W), slopes + which * (O * OH * OW)
+    total = tl.zeros((BO, BK), dtype=tl.float32)
+    sums = tl.zeros((BO, BP), dtype=tl.float32)
+    for start in range(0, LENGTH, BP):
+        place = first + start + tl.arange(0, BP)
+        patch = tl.load(image + (offset[:, None] + _corners(place, W, OH, OW, SH, SW)[None, :]))
+        real = (o < O)[:, None] & (place < OH * OW)[None, :]
+        slope = tl.load(slopes_here + (o[:, None] * (OH * OW) + place[None, :]), mask=real, other=0.0)
+        total = tl.dot(slope, tl.trans(patch), total, input_precision=PRECISION)
+        sums += slope
+    known = (o < O)[:, None] & (k < K)[None, :]
+    tl.store(partial + piece * SIZE + (o[:, None] * K + k[None, :]), total, mask=known)
     if BIAS:
-        tl.store(partial + which * SIZE + O * K + o, sums, mask=(o < O) & (tl.program_id(1) == 0))
+        tl.store(partial + piece * SIZE + O * K + o, tl.sum(sums, 1), mask=(o < O) & (tl.program_id(1) == 0))
+
+
+@triton.jit
+def outer(
+    given, slopes, out, stride_row, weight_at, IN: tl.constexpr, OUT: tl.constexpr, BATCH: tl.constexpr,
+    BO: tl.constexpr, BI: tl.constexpr,
+):  # fmt: skip
+    """The slopes of a linear layer's weights: out[o, i] = sum over samples of slopes[o] * given[i]."""
+    row = tl.program_id(0).to(tl.int64)
+    o = tl.program_id(1) * BO + tl.arange(0, BO)
+    i = tl.program_id(2) * BI + tl.arange(0, BI)
+    total = tl.zeros((BO, BI), dtype=tl.float32)
+    for sample in tl.static_range(BATCH):
+        one = tl.load(slopes + row * (BATCH * OUT) + (sample * OUT + o), mask=o < OUT, other=0.0)
+        other = tl.load(given + row * (BATCH * IN) + (sample * IN + i), mask=i < IN, other=0.0)
+        total += one[:, None] * other[None, :]
+    real = (o < OUT)[:, None] & (i < IN)[None, :]
+    tl.store(out + row * stride_row + weight_at + (o[:, None] * IN + i[None, :]), total, mask=real)
+
+
+@triton.jit
+def classify(scores, labels, out, batch, CLASSES: tl.constexpr, BC: tl.constexpr):
+    """The slope of a sample's cross-entropy, a share of its minibatch's mean: (softmax(scores) - one-hot) / batch."""
+    which = tl.program_id(0).to(tl.int64)
+    at = tl.arange(0, BC)
+    score = tl.load(scores + which * CLASSES + at, mask=at < CLASSES, other=float("-inf"))
+    grown = tl.exp(score - tl.max(score, 0))
+    right = tl.where(at == tl.load(labels + which), 1.0, 0.0)
+    tl.store(out + which * CLASSES + at, (grown / tl.sum(grown, 0) - right) / batch, mask=at < CLASSES)
 
 
 @triton.jit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,53 +12,64 @@ import triton
 from torch import Tensor
 
 from surefed.core import RHO_MAX, RHO_MIN
-from surefed.learn.base import STEEPEST, Lesson, Rows
+from surefed.learn.base import STEEPEST, Lesson, Rows, slopes, values_at_once
 from surefed.learn.cuda import chain
-from surefed.learn.cuda.update import draw, update
+from surefed.learn.cuda.chain import Wide
+from surefed.learn.cuda.update import bound, draw, update
 from surefed.learn.functional import Network
+from surefed.learn.half import DITHER
+from surefed.learn.masks import Masks
 from surefed.learn.native.job import Recipe
 from surefed.learn.native.plan import Plan
 
 ROWS = 2048
 """Rows that learn together: what they need beyond their own state stays below a few GiB."""
 
-GROUPS, WARPS = 2, 4
+GROUPS, WARPS = 2, 2
 """Groups of 256 weights to a program of the update; measured best on an H200."""
+
+Slopes = Callable[[Tensor, int], tuple[Tensor, Wide]]
+"""(weights [row, weight], turn) -> the slopes of the loss, and what those of the widest layer are made of."""
 
 _CAPTURED: WeakKeyDictionary[Network, dict[tuple[Any, ...], Callable[[Lesson], None]]] = WeakKeyDictionary()
 
 
-def learn(network: Network, plan: Plan, rows: Rows, lesson: Lesson, recipe: Recipe) -> None:
-    """All rows take all their batches, in place. What was captured is used again for as long as the arrays stay."""
+def learn(network: Network, plan: Plan | None, rows: Rows, lesson: Lesson, recipe: Recipe) -> None:
+    """All rows take all their batches, in place. What was captured is used again for as long as the arrays stay.
+
+    plan: the layers, where there are kernels for all of them; else torch differentiates. A lesson whose round is a
+    tensor belongs to a round that is captured as a whole, and many rows need no capture.
+    """
+    if isinstance(lesson.round, Tensor) or len(rows.steps) > ROWS:
+        _play(network, plan, rows, lesson, recipe)
+        return
     arrays = (rows.mean, rows.rho, *rows.moments, rows.steps, lesson.inputs, lesson.labels, *lesson.noise.keys)
     name = (*(value.data_ptr() for value in arrays), tuple(lesson.batches.shape), recipe.rate, recipe.momentum)
     known = _CAPTURED.setdefault(network, {})
     if name not in known:
         if len(known) >= 4:
             known.clear()
-        known[name] = _capture(plan, rows, lesson, recipe)
+        known[name] = _capture(network, plan, rows, lesson, recipe)
     known[name](lesson)
 
 
-def _capture(plan: Plan, rows: Rows, lesson: Lesson, recipe: Recipe) -> Callable[[Lesson], None]:
+def _capture(
+    network: Network, plan: Plan | None, rows: Rows, lesson: Lesson, recipe: Recipe
+) -> Callable[[Lesson], None]:
     device = rows.mean.device
-    batches, round = lesson.batches.clone(), torch.tensor([lesson.round], dtype=torch.int64, device=device)
-    keys = tuple(key.contiguous() for key in lesson.noise.keys)
-    costs = None if recipe.cost is None else recipe.cost.float().contiguous()
+    round = torch.full((1,), int(lesson.round), dtype=torch.int64, device=device)
+    own = replace(lesson, batches=lesson.batches.clone(), round=round)
 
     def play() -> None:
-        for first in range(0, len(rows.steps), ROWS):
-            part = slice(first, first + ROWS)
-            mine = (keys[0][part], keys[1][part])
-            _block(plan, rows[part], lesson, batches[part], mine, None if costs is None else costs[part], round, recipe)
+        _play(network, plan, rows, own, recipe)
 
     def with_kernels(again: Callable[[], None]) -> Callable[[Lesson], None]:
         def replay(given: Lesson) -> None:
-            batches.copy_(given.batches)
-            round.fill_(given.round)
+            own.batches.copy_(given.batches)
+            round.fill_(int(given.round))
             again()
 
-        replay.holds = (play, keys, costs)  # type: ignore[attr-defined]  # a graph holds on to addresses only
+        replay.holds = play  # type: ignore[attr-defined]  # a graph holds on to addresses only
         return replay
 
     if not rows.mean.is_cuda:  # the kernels interpreted, for tests
@@ -78,49 +90,88 @@ def _capture(plan: Plan, rows: Rows, lesson: Lesson, recipe: Recipe) -> Callable
     return with_kernels(graph.replay)
 
 
-def _block(
-    plan: Plan,
-    rows: Rows,
-    lesson: Lesson,
-    batches: Tensor,
-    keys: tuple[Tensor, Tensor],
-    costs: Tensor | None,
-    round: Tensor,
-    recipe: Recipe,
+def _play(network: Network, plan: Plan | None, rows: Rows, lesson: Lesson, recipe: Recipe) -> None:
+    """All rows, as many together as there is room for."""
+    device, height = rows.mean.device, ROWS
+    round = lesson.round
+    if not isinstance(round, Tensor):
+        round = torch.full((1,), round, dtype=torch.int64, device=device)
+    if plan is None:
+        per_row = lesson.batches.shape[2] * network.kept(lesson.inputs)
+        height = max(1, min(ROWS, values_at_once(device) // per_row))
+    costs = None if recipe.cost is None else recipe.cost.float()
+    for first in range(0, len(rows.steps), height):
+        part = slice(first, first + height)
+        block, noise = rows[part], lesson.noise[part]
+        turns = lesson.batches[part].transpose(0, 1).contiguous()  # [turn, row, sample]
+        inputs, labels = lesson.inputs[turns], lesson.labels[turns]
+        if plan is not None:
+            by = _by_kernels(plan, block, inputs, labels)
+        else:
+            by = _by_torch(network, block, inputs, labels, [Masks(noise, round, turn) for turn in range(len(turns))])
+        if costs is None:
+            _descend(block, by, len(turns), recipe)
+        else:
+            _believe(block, by, len(turns), noise.keys, costs[part].contiguous(), round, recipe)
+
+
+def _by_kernels(plan: Plan, block: Rows, inputs: Tensor, labels: Tensor) -> Slopes:
+    """inputs: [turn, row, sample, ...]; labels: [turn, row, sample]"""
+    out = torch.empty_like(block.mean)
+    wide = chain.widest(plan, labels.shape[2]) if len(block.moments) > 1 else Wide()
+    return lambda weights, turn: (out, chain.gradient(plan, weights, inputs[turn], labels[turn], out, wide))
+
+
+def _by_torch(network: Network, block: Rows, inputs: Tensor, labels: Tensor, masks: list[Masks]) -> Slopes:
+    def by(weights: Tensor, turn: int) -> tuple[Tensor, Wide]:
+        return slopes(network, weights, inputs[turn], labels[turn], masks[turn], block.buffers), Wide()
+
+    return by
+
+
+def _descend(rows: Rows, by: Slopes, turns: int, recipe: Recipe) -> None:
+    """Points: SGD with momentum."""
+    (moment,) = rows.moments
+    if not recipe.keep:
+        rows.steps.zero_()
+        moment.zero_()
+    for turn in range(turns):
+        slope, _ = by(rows.mean, turn)
+        slope.masked_fill_(~torch.isfinite(slope.sum(1, keepdim=True)), 0.0).clamp_(-STEEPEST, STEEPEST)
+        moment.mul_(recipe.momentum).add_(slope)
+        rows.mean.sub_(moment, alpha=recipe.rate)
+    rows.steps.add_(turns)
+
+
+def _believe(
+    rows: Rows, by: Slopes, turns: int, keys: tuple[Tensor, Tensor], costs: Tensor, round: Tensor, recipe: Recipe
 ) -> None:
-    """Some of the rows: all their batches."""
-    weights = rows.mean.shape[1]
-    slope = torch.empty_like(rows.mean)
+    """Beliefs: Adam on mean and rho, with drawn weights."""
     if not recipe.keep:
         rows.steps.zero_()
         for moment in rows.moments:
             moment.zero_()
-    count, grid = batches.shape[1], (len(rows.mean), triton.cdiv(weights, 256 * GROUPS))
-    if costs is None:
-        for turn in range(count):
-            _gradient(plan, rows.mean, lesson, batches[:, turn], slope)
-            slope.masked_fill_(~torch.isfinite(slope.sum(1, keepdim=True)), 0.0).clamp_(-STEEPEST, STEEPEST)
-            rows.moments[0].mul_(recipe.momentum).add_(slope)
-            rows.mean.sub_(rows.moments[0], alpha=recipe.rate)
-        rows.steps.add_(count)
-        return
+    count, weights = rows.mean.shape
+    grid = (count, triton.cdiv(weights, 256 * GROUPS))
     drawn, centre, width = (torch.empty_like(rows.mean) for _ in range(3))
-    taken = rows.steps[:, None] + torch.arange(1, count + 1, device=slope.device, dtype=torch.float64)
+    sums = rows.mean.new_empty(count)
+    taken = rows.steps[:, None] + torch.arange(1, turns + 1, device=sums.device, dtype=torch.float64)
     rest = (1.0 - recipe.decay_squares**taken).sqrt()
     paces = (recipe.rate * rest / (1.0 - recipe.decay**taken)).float()  # [row, turn]
     leasts = (recipe.epsilon * rest).float()
-    draw[grid](rows.mean, rows.rho, drawn, centre, width, *keys, round, weights, GROUPS=GROUPS)
-    for turn in range(count):
-        _gradient(plan, drawn, lesson, batches[:, turn], slope)
-        finite = torch.isfinite(slope.sum(1)).to(torch.int32)
+    draw[grid](rows.mean, rows.rho, drawn, centre, width, *keys, round, weights, GROUPS=GROUPS, num_warps=WARPS)
+    for turn in range(turns):
+        slope, wide = by(drawn, turn)
+        if wide.given is None:
+            torch.sum(slope, 1, out=sums)
+        else:
+            bound[(count,)](
+                slope, wide.given, wide.slopes, sums, WEIGHTS=weights, **wide.shape, BLOCK=1024, num_warps=8
+            )
         update[grid](
-            slope, rows.mean, rows.rho, *rows.moments, drawn, centre, width, *keys, paces, leasts, costs, finite, round,
-            weights, turn, count, 1.0 - recipe.decay, recipe.decay_squares, 1.0 - recipe.decay_squares,
-            RHO_MIN, RHO_MAX, STEEPEST, recipe.prior_std or 0.0, FIXED=recipe.prior_std is not None, GROUPS=GROUPS, num_warps=WARPS,
+            slope, rows.mean, rows.rho, *rows.moments, drawn, centre, width, *keys, paces, leasts, costs,
+            sums, round, turn, turns, 1.0 - recipe.decay, recipe.decay_squares, 1.0 - recipe.decay_squares,
+            RHO_MIN, RHO_MAX, STEEPEST, recipe.prior_std or 0.0, WEIGHTS=weights,
+            FIXED=recipe.prior_std is not None, HALF=rows.moments[0].dtype == torch.bfloat16, DITHER=DITHER, GROUPS=GROUPS, num_warps=WARPS,
         )  # fmt: skip
-    rows.steps.add_(count)
-
-
-def _gradient(plan: Plan, weights: Tensor, lesson: Lesson, seen: Tensor, out: Tensor) -> None:
-    inputs, labels = lesson.inputs[seen], lesson.labels[seen]
-    chain.gradient(plan, weights, inputs, labels, out)
+    rows.steps.add_(turns)

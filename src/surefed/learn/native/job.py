@@ -81,7 +81,7 @@ def learn(plan: Plan, rows: Rows, lesson: Lesson, active: Tensor | None, recipe:
         cost=None if cost is None else cost.data_ptr(),
         count=len(which),
         turns=batches.shape[1],
-        round=lesson.round,
+        round=int(lesson.round),
         point=int(cost is None),
         fixed=int(recipe.prior_std is not None),
         keep=int(recipe.keep),

@@ -1,0 +1,86 @@
+"""Rounds on a GPU: the first is played, the second captured as a CUDA graph, and from then on the graph is replayed.
+
+A captured round reads its number and its edges from tensors, so the host has nothing to wait for and little to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from surefed.core import cuda
+from surefed.rules import Inspection
+from surefed.sim.setup import Setup
+
+
+class Replay:
+    """What a captured round reads and gives.
+
+    on: whether `round` and `edges` stand for the world's now. round: int64 [1]. edges: bool [receiver, sender].
+    """
+
+    def __init__(self, setup: Setup, round: int) -> None:
+        self.setup, self.attacking = setup, setup.attacking(round)
+        self.on = False
+        self.round = torch.full((1,), round, dtype=torch.int64, device=setup.device)
+        self.edges = setup.edges(round).clone()
+        self._from = setup.edges(round)
+        self._graph: Any = None
+        self._seen: Inspection | None = None
+        self._played = self._fails = False
+
+    def serves(self, setup: Setup, round: int) -> bool:
+        """Whether a round of this setup is the one that was captured."""
+        return self.setup is setup and self.attacking == setup.attacking(round)
+
+    def play(self, round: int, body: Callable[[], Inspection]) -> Inspection:
+        """One round more: `body` itself the first time, or where it cannot be captured, else its graph."""
+        self.round.fill_(round)
+        edges = self.setup.edges(round)
+        if edges is not self._from:
+            self.edges.copy_(edges)
+            self._from = edges
+        if self._graph is None and (not self._played or not self._capture(body)):
+            self._played = True
+            seen = self._with(body)
+        else:
+            self._graph.replay()
+            assert self._seen is not None
+            seen = self._seen
+        return replace(seen, trusted=seen.trusted.clone())  # the next round writes over the graph's own
+
+    def _with(self, body: Callable[[], Inspection]) -> Inspection:
+        self.on = True
+        try:
+            return body()
+        finally:
+            self.on = False
+
+    def _capture(self, body: Callable[[], Inspection]) -> bool:
+        """Whether the body could be captured; somebody's own layers may do what no graph can hold."""
+        if self._fails or self.setup.device.type != "cuda":
+            return False
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                self._seen = self._with(body)
+        except RuntimeError:
+            self._fails = True
+            return False
+        self._graph = graph
+        return True
+
+
+def steady(setup: Setup, round: int, state: tuple[Any, ...]) -> bool:
+    """Whether rounds differ in nothing but their number, edges and what is learned, so that one can stand for all.
+
+    Lies told with beliefs, early stopping and rules that remember something are played round by round, and so are
+    federations so large that the host's work does not matter.
+    """
+    lying = setup.attack.tamper is not None and setup.attacking(round)
+    stopping = setup.experiment.learn.early_stop and "local" in setup.groups
+    there = cuda.here(setup.sizes) and setup.clients**2 <= cuda.DENSE
+    return there and setup.rule.steady and setup.network.stacked and not (state or lying or stopping)

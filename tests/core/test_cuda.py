@@ -1,0 +1,142 @@
+"""The kernels for GPUs give what torch gives: on the GPU where there is one, else interpreted where Triton is."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+pytest.importorskip("triton", reason="Triton is not installed; it comes with torch's CUDA builds")
+
+from surefed.core import STD_MAX, STD_MIN, Belief, Stream, headings, introspect, measure, pool
+from surefed.core.cuda import edges as along
+from surefed.core.cuda import heading, noise, pooling
+from surefed.core.cuda.repair import repair
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+RECEIVERS, SENDERS, WEIGHTS = 5, 11, 700
+
+
+@pytest.fixture(autouse=True)
+def _loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Triton 3.6's interpreter loop to a number that a kernel has read, which numpy 2.4 makes it refuse."""
+    if DEVICE == "cuda":
+        return
+    from triton.runtime import interpreter
+
+    before = interpreter._patch_lang_tensor
+
+    def patched(tensor: Any, scope: Any) -> None:
+        before(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    monkeypatch.setattr(interpreter, "_patch_lang_tensor", patched)
+
+
+@pytest.fixture(params=["all pairs", "along edges"])
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways through the pairs, whatever their number."""
+    most = 1 << 14 if request.param == "all pairs" else 0
+    monkeypatch.setattr(along, "DENSE", most)
+    monkeypatch.setattr(pooling, "DENSE", most)
+    monkeypatch.setattr(along, "STEPS", 2)
+
+
+def scene() -> tuple[Belief, Belief, Tensor]:
+    """Receivers, senders with stds from one end of the range to the other, and who hears whom: one hears nobody."""
+    rng = torch.Generator().manual_seed(0)
+    local = Belief(torch.randn(RECEIVERS, WEIGHTS, generator=rng), torch.randn(RECEIVERS, WEIGHTS, generator=rng))
+    sent = Belief(torch.randn(SENDERS, WEIGHTS, generator=rng), 4 * torch.randn(SENDERS, WEIGHTS, generator=rng) - 3)
+    sent.rho[:, :5] = torch.tensor([-40.0, -13.8, 0.0, 9.9, 300.0])
+    edges = torch.rand(RECEIVERS, SENDERS, generator=rng) < 0.7
+    edges[2] = False
+    return local, sent, edges
+
+
+@pytest.mark.usefixtures("form")
+def test_who_is_inside_is_what_torch_finds() -> None:
+    local, sent, edges = scene()
+    width = torch.full_like(local.mean, 20.0)
+    inside = measure(local, width, sent.mean).excess <= 0
+    assert bool(inside.all())
+    for sender, weight, value in ((0, 0, 30.0), (3, WEIGHTS - 1, -30.0), (7, 350, torch.nan), (10, 513, torch.inf)):
+        sent.mean[sender, weight] = value
+    width[1, 350] = torch.inf  # a NaN is outside of even that
+    width[4, 0] = torch.inf
+    expected = edges & (measure(local, width, sent.mean).excess <= 0)
+    found = along.inspect(*(value.to(DEVICE) for value in (local.mean, width, sent.mean, edges)))
+    assert torch.equal(found.cpu(), expected)
+    assert bool(found[4, 0]) == bool(edges[4, 0])
+    assert not found[:, [3, 7, 10]].any()
+
+
+def test_what_leaves_the_band_is_put_back_as_torch_does() -> None:
+    local, sent, _ = scene()
+    social = Belief(sent.mean[:RECEIVERS], sent.rho[:RECEIVERS])
+    social.mean[0, 3] = torch.nan  # not outside of anything, and left to the next round's inspection
+    width, active = torch.full_like(local.mean, 0.7), torch.tensor([True, True, False, True, True])
+    expected, count = introspect(social, local, width, active)
+    given = (value.to(DEVICE) for value in (social.mean, local.mean, width, active))
+    repaired, found = repair(*given)
+    assert torch.equal(found.cpu(), count)
+    assert count[2] == 0
+    assert (count[active] > 0).all()
+    torch.testing.assert_close(repaired.cpu(), expected.mean, equal_nan=True, rtol=0.0, atol=0.0)
+
+
+def test_headings_are_those_of_torch() -> None:
+    local, sent, edges = scene()
+    start = 0.1 * local.mean[0]
+    local.rho[:, 9] = torch.inf  # does not count
+    sent.mean[3] = start  # has not moved
+    expected = headings(local, start, sent.mean, edges)
+    given = tuple(value.to(DEVICE) for value in (local.mean, local.rho, start, sent.mean))
+    together, theirs, mine = (value.cpu() for value in heading.all_pairs(*given))
+    cosine = torch.where(theirs > 0, together / (mine * theirs).sqrt(), 0.0)
+    torch.testing.assert_close(cosine, expected, rtol=1e-4, atol=1e-5)
+    receiver, sender = edges.nonzero().T
+    together, theirs, mine = (
+        value.cpu() for value in heading.each_pair(*given, receiver.to(DEVICE), sender.to(DEVICE))
+    )
+    cosine = torch.where(theirs > 0, together / (mine * theirs).sqrt(), 0.0)
+    torch.testing.assert_close(cosine, expected[receiver, sender], rtol=1e-4, atol=1e-5)
+
+
+def test_rows_with_a_number_that_is_none_are_found() -> None:
+    _, sent, _ = scene()
+    sent.mean[1, 0], sent.mean[4, WEIGHTS - 1], sent.rho[6, 350], sent.mean[8] = torch.nan, torch.inf, -torch.inf, 3e38
+    expected = torch.ones(SENDERS, dtype=torch.bool)
+    expected[[1, 4, 6]] = False
+    assert torch.equal(along.finite(sent.mean.to(DEVICE), sent.rho.to(DEVICE)).cpu(), expected)
+
+
+@pytest.mark.usefixtures("form")
+def test_the_pool_is_that_of_torch() -> None:
+    local, sent, trust = scene()
+    sent.mean[:, 7] *= 1e30
+    expected = pool(
+        Belief(sent.mean.double(), sent.rho.double()), trust, Belief(local.mean.double(), local.rho.double())
+    )
+    sent.mean[4], trust[:, 4] = torch.nan, False  # nobody hears it, so it must not matter
+    kept = pool(Belief(sent.mean.nan_to_num().double(), sent.rho.double()), trust, local)
+    given = [value.to(DEVICE) for value in (sent.mean, sent.rho, trust, local.mean, local.rho)]
+    mean, rho = pooling.pool(*given[:3], (given[3], given[4]), STD_MIN, STD_MAX)
+    assert not torch.allclose(kept.mean.double(), expected.mean)
+    scale = sent.mean.nan_to_num().abs().amax(0)
+    assert ((mean.cpu() - kept.mean).abs() / scale).max() < 1e-5
+    torch.testing.assert_close(rho.cpu(), kept.rho.float(), rtol=1e-5, atol=1e-5)
+    assert torch.equal(mean[2].cpu(), local.mean[2])
+    assert torch.equal(rho[2].cpu(), local.rho[2])
+
+
+def test_random_numbers_are_those_of_torch() -> None:
+    stream = Stream(3, "noise", range(3))
+    keys = tuple(key.to(DEVICE) for key in stream.keys)
+    round = torch.tensor([9], device=DEVICE)  # as a captured round has it
+    assert torch.equal(noise.bits(keys, 700, round, 70_000).cpu(), stream.bits(700, round=9, draw=70_000))
+    torch.testing.assert_close(noise.normal(keys, 700, 9, 5).cpu(), stream.normal(700, round=9, draw=5))

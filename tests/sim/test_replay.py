@@ -1,0 +1,110 @@
+"""Rounds that are captured and replayed are those that are played; every path leads to the same beliefs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from surefed.core import cuda
+from surefed.data import Federation, federation
+from surefed.sim import Experiment
+from surefed.sim.assemble import assemble
+from surefed.sim.engine import World, begin, play_round
+from surefed.sim.replay import steady
+from surefed.sim.setup import Setup
+
+GPU = torch.cuda.is_available()
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not GPU, reason="there is no GPU"))]
+SUREFED: dict[str, Any] = {"rule": {"name": "surefed", "kappa": 16.0}}
+
+
+def data() -> Federation:
+    """Images of three classes, each a pattern of its own under noise, dealt out to five clients."""
+    rng = np.random.default_rng(0)
+    patterns = rng.random((3, 1, 8, 8), dtype=np.float32)
+
+    def draw(count: int) -> tuple[Any, Any]:
+        labels = rng.integers(0, 3, count)
+        return patterns[labels] + 0.3 * rng.standard_normal((count, 1, 8, 8)).astype(np.float32), labels
+
+    return federation([draw(24) for _ in range(5)], draw(30), classes=3)
+
+
+def setup(given: dict[str, Any], device: str = "cpu") -> Setup:
+    liars = {"name": "label_flip", "malicious": 0.2}
+    return assemble(Experiment.of({"model": {"name": "mlp"}, "attack": liars} | given), data=data(), device=device)
+
+
+def played(experiment: Setup, rounds: int) -> tuple[World, list[torch.Tensor]]:
+    world = begin(experiment)
+    return world, [play_round(experiment, world).trusted.cpu() for _ in range(rounds)]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "given",
+    [
+        SUREFED,
+        {"rule": {"name": "surefed", "kappa": "auto"}},
+        {"rule": {"name": "bayp2pfl"}, "graph": {"name": "drop_edges", "of": "complete", "share": 0.3}},
+        {"rule": {"name": "fedavg"}, "attack": {"name": "label_flip", "malicious": 0.2, "start": 2, "stop": 4}},
+        {"rule": {"name": "local_only"}},
+    ],
+)
+def test_a_round_whose_number_is_a_tensor_is_the_same_round(
+    given: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("surefed.sim.engine.steady", lambda *_: False)
+    plain, trusted = played(setup(given, device), 6)
+    monkeypatch.setattr("surefed.sim.engine.steady", lambda *_: True)
+    fast, again = played(setup(given, device), 6)
+    assert fast.replay is not None
+    assert fast.round == plain.round == 6
+    assert all(torch.equal(one, other) for one, other in zip(trusted, again, strict=True))
+    torch.testing.assert_close(fast.rows.mean, plain.rows.mean, rtol=0.0, atol=0.0 if device == "cpu" else 1e-5)
+    assert torch.equal(fast.trusted.cpu(), again[-1])
+
+
+def test_what_a_round_trusts_is_not_written_over_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surefed.sim.engine.steady", lambda *_: True)
+    experiment = setup({"rule": {"name": "bayp2pfl"}})
+    world = begin(experiment)
+    first, second = play_round(experiment, world), play_round(experiment, world)
+    assert first.trusted.data_ptr() != second.trusted.data_ptr()
+
+
+def test_only_rounds_that_differ_in_nothing_but_their_number_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def replayed(given: dict[str, Any], round: int = 3) -> bool:
+        experiment = setup(given)
+        state = begin(experiment).state
+        with monkeypatch.context() as there:
+            there.setattr(cuda, "here", lambda value: True)
+            return steady(experiment, round, state)
+
+    assert replayed(SUREFED)
+    lying = {"attack": {"name": "sign_flip", "malicious": 0.2, "start": 3}}
+    assert replayed(SUREFED | lying, round=2)
+    assert not replayed(SUREFED | lying, round=3)
+    assert not replayed(SUREFED | {"learn": {"early_stop": 2}})
+    assert not replayed({"rule": {"name": "surefed", "introspection": "first_rounds", "introspection_rounds": 5}})
+    assert not replayed({"rule": {"name": "krum"}})
+    assert not replayed({"rule": {"name": "fedavg", "before": "nnm"}})
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("rule", [{"name": "surefed", "kappa": 16.0}, {"name": "bayp2pfl"}, {"name": "fedavg"}])
+def test_fifty_rounds_of_the_kernels_are_those_of_torch(
+    rule: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fast, trusted = played(setup({"rule": rule}, device), 50)
+    with monkeypatch.context() as plainly:
+        plainly.setattr("surefed.core.native.edges.library", lambda: None)
+        plainly.setattr(cuda, "_HERE", False)
+        plainly.setattr(torch.backends.cudnn, "allow_tf32", False)
+        plain, expected = played(setup({"rule": rule}, device), 50)
+    assert all(torch.equal(one, other) for one, other in zip(trusted, expected, strict=True))
+    for one, other in ((fast.rows.mean, plain.rows.mean), (fast.rows.rho, plain.rows.rho)):
+        assert (one - other).norm() <= 1e-4 * other.norm()
