@@ -1,0 +1,76 @@
+"""What a restart goes on from is the last whole round, and no round has two beliefs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from surefed.core import RecordError
+from surefed.peer.lone import Lone
+from surefed.peer.store import PUBLISHED, STATE, Store
+from tests.peer.federations import Trial, trial
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Trial:
+    return trial(tmp_path, learn={"early_stop": 3})
+
+
+def played(made: Trial, rounds: int) -> Lone:
+    lone = Lone(made.charter, "anna", made.data("anna"))
+    for _ in range(rounds):
+        lone.judge(lone.learn(), {})
+    return lone
+
+
+def test_a_site_put_back_plays_on_bit_for_bit(made: Trial, tmp_path: Path) -> None:
+    store, lone = Store(tmp_path, "me"), played(made, 2)
+    store.save(lone, {"any": 1}, b"sent")
+    again = Lone(made.charter, "anna", made.data("anna"))
+    assert Store(tmp_path, "me").load(again) == ({"any": 1}, b"sent")
+    assert again.round == 2
+    for one in (lone, again):
+        one.judge(one.learn(), {})
+    assert torch.equal(lone.belief.mean, again.belief.mean)
+    assert torch.equal(lone.belief.rho, again.belief.rho)
+    assert torch.equal(lone.world.watch.best, again.world.watch.best)
+
+
+def test_without_a_state_there_is_nothing_to_go_on_from(made: Trial, tmp_path: Path) -> None:
+    assert Store(tmp_path, "me").load(Lone(made.charter, "anna", made.data("anna"))) is None
+
+
+def test_the_state_of_another_is_refused(made: Trial, tmp_path: Path) -> None:
+    lone = played(made, 1)
+    Store(tmp_path, "me").save(lone, {}, b"")
+    with pytest.raises(RecordError, match="another site"):
+        Store(tmp_path, "you").load(lone)
+
+
+def test_a_damaged_state_is_refused(made: Trial, tmp_path: Path) -> None:
+    lone = played(made, 1)
+    Store(tmp_path, "me").save(lone, {}, b"")
+    whole = (tmp_path / STATE).read_bytes()
+    (tmp_path / STATE).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(RecordError, match="damaged"):
+        Store(tmp_path, "me").load(lone)
+
+
+def test_one_round_has_one_belief_even_after_a_restart(tmp_path: Path) -> None:
+    store = Store(tmp_path, "me")
+    assert store.may_publish(4, "a" * 64)
+    assert store.may_publish(5, "b" * 64)
+    for one in (store, Store(tmp_path, "me")):
+        assert one.may_publish(5, "b" * 64)  # the same again is no second belief
+        assert not one.may_publish(5, "c" * 64)
+        assert one.may_publish(4, "a" * 64)
+        assert not one.may_publish(3, "d" * 64)  # whether it was published is not known any more
+    assert store.may_publish(6, "c" * 64)
+
+
+def test_a_damaged_list_of_hashes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / PUBLISHED).write_text("{")
+    with pytest.raises(RecordError, match="damaged"):
+        Store(tmp_path, "me")
