@@ -15,6 +15,7 @@ from surefed.cli import console
 from surefed.cli.console import Format
 from surefed.core import ConfigError, RecordError, StorageError
 from surefed.core.registry import Factory, claim, nearest, options
+from surefed.dashboard import beside
 from surefed.data import DATASETS, PARTITIONS
 from surefed.graphs import GRAPHS
 from surefed.models import MODELS
@@ -28,7 +29,8 @@ from surefed.sim.resolve import resolve
 EXIT_CODES = """\
 Exit codes: 0 done; 1 a bug of ours; 2 the command or the experiment is not well formed; 3 data, model or graph do not
 fit together; 4 the folder or checkpoint belongs to another experiment or is damaged; 5 the disk is full or refuses to
-be written; 130 / 143 stopped by Ctrl-C / SIGTERM, after saving a checkpoint.
+be written; 6 a key, a certificate, a signature or a charter does not stand up to a check; 7 cells of a sweep failed;
+124 stopped by --until, 130 / 143 by Ctrl-C / SIGTERM, after saving a checkpoint.
 """
 
 app = typer.Typer(
@@ -88,6 +90,7 @@ def run_command(
     out: Annotated[Path | None, typer.Option(help="Folder of the record; default: one below runs/.")] = None,
     resume: ResumeOption = False,
     device: DeviceOption = "cpu",
+    dashboard: Annotated[bool, typer.Option("--dashboard", help="Show the run in a browser page meanwhile.")] = False,
     format: FormatOption = Format.text,
 ) -> None:
     """Run an experiment and record it.
@@ -104,15 +107,16 @@ def run_command(
     experiment = (
         Experiment.of(TEMPLATE).change(settings or []) if file is None else Experiment.read(file, settings or [])
     )
-    with console.progress(quiet=format is Format.json) as bars:
-        watch = bars(experiment.rule.name, experiment.rounds)
-        result = run(experiment, out=out, resume=resume, device=device, watch=watch)
-    figure = plot(result.record, result.folder / "figure.png")
-    if format is Format.json:
-        console.print_json(summary(result.record) | {"figure": str(figure)})
-        return
-    console.print_runs([result.record])
-    console.say(f"record: {result.folder}\nfigure: {figure}")
+    with beside([out or Path("runs")], console.err.print, wanted=dashboard, stay=sys.stdin.isatty()):
+        with console.progress(quiet=format is Format.json) as bars:
+            watch = bars(experiment.rule.name, experiment.rounds)
+            result = run(experiment, out=out, resume=resume, device=device, watch=watch)
+        figure = plot(result.record, result.folder / "figure.png")
+        if format is Format.json:
+            console.print_json(summary(result.record) | {"figure": str(figure)})
+            return
+        console.print_runs([result.record])
+        console.say(f"record: {result.folder}\nfigure: {figure}")
 
 
 @app.command()
