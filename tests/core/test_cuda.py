@@ -13,7 +13,7 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton", reason="Triton is not installed; it comes with torch's CUDA builds")
 
-from surefed.core import STD_MAX, STD_MIN, Belief, Stream, headings, introspect, measure, pool
+from surefed.core import STD_MAX, STD_MIN, Belief, Stream, introspect, measure, pool, pool_within, ways
 from surefed.core.cuda import edges as along
 from surefed.core.cuda import heading, noise, pooling
 from surefed.core.cuda.repair import repair
@@ -94,7 +94,7 @@ def test_headings_are_those_of_torch() -> None:
     start = 0.1 * local.mean[0]
     local.rho[:, 9] = torch.inf  # does not count
     sent.mean[3] = start  # has not moved
-    expected = headings(local, start, sent.mean, edges)
+    expected = ways(local, start, sent.mean, edges).heading
     given = tuple(value.to(DEVICE) for value in (local.mean, local.rho, start, sent.mean))
     together, theirs, mine = (value.cpu() for value in heading.all_pairs(*given))
     cosine = torch.where(theirs > 0, together / (mine * theirs).sqrt(), 0.0)
@@ -132,6 +132,22 @@ def test_the_pool_is_that_of_torch() -> None:
     torch.testing.assert_close(rho.cpu(), kept.rho.float(), rtol=1e-5, atol=1e-5)
     assert torch.equal(mean[2].cpu(), local.mean[2])
     assert torch.equal(rho[2].cpu(), local.rho[2])
+
+
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize(("floor", "ceiling"), [(1.0, None), (0.0, 2.0), (0.5, 1.5)])
+def test_the_pool_within_bounds_is_that_of_torch(floor: float, ceiling: float | None) -> None:
+    local, sent, trust = scene()
+    sent.mean[4], trust[:, 4] = torch.nan, False
+    exact = [Belief(value.mean.double(), value.rho.double()) for value in (sent, local, local)]
+    expected = pool_within(exact[0], trust, *exact[1:], floor=floor, ceiling=ceiling)
+    given = [value.to(DEVICE) for value in (sent.mean, sent.rho, trust, local.mean, local.rho)]
+    within = given[4], floor, torch.inf if ceiling is None else ceiling
+    mean, rho = pooling.pool(*given[:3], (given[3], given[4]), STD_MIN, STD_MAX, within)
+    torch.testing.assert_close(mean.cpu(), expected.mean.float(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(rho.cpu(), expected.rho.float(), rtol=1e-4, atol=1e-4)
+    free, _ = pooling.pool(*given[:3], (given[3], given[4]), STD_MIN, STD_MAX)
+    assert not torch.allclose(mean, free, atol=1e-3), "the bounds must have mattered"
 
 
 def test_random_numbers_are_those_of_torch() -> None:

@@ -15,7 +15,7 @@ from surefed.rules import RULES, Receivers
 from .test_contract import SEEDS, same, step, world
 
 headed, bayp2pfl = RULES["surefed"], RULES["bayp2pfl"]
-surefed = functools.partial(headed, heading="off")  # the band alone, as the paper has it
+surefed = functools.partial(headed, heading="off", std_floor=0.0)  # the band alone, as the paper has it
 
 
 def test_a_round_worked_by_hand() -> None:
@@ -176,7 +176,9 @@ def test_the_test_looks_at_means_only_so_a_forged_variance_owns_the_pool() -> No
     assert outcome.social.mean.item() == pytest.approx(0.19, rel=1e-3)
 
 
-def ways(local: list[float], social: list[float], senders: list[list[float]]) -> tuple[Receivers, Belief]:
+def ways(
+    local: list[float], social: list[float], senders: list[list[float]], before: tuple[float, float] = (1.0, 1.0)
+) -> tuple[Receivers, Belief]:
     """One receiver that doubts its second weight twice as much as its first; everybody began at (1, 1)."""
     own, others = torch.tensor([local]), torch.tensor(senders)
     std = torch.tensor([[0.1, 0.2]])
@@ -187,6 +189,7 @@ def ways(local: list[float], social: list[float], senders: list[list[float]]) ->
         local=Belief(own, rho_of(std)),
         local_learns=torch.tensor([True]),
         start=torch.ones(2),
+        previous=Belief(torch.tensor([before]), rho_of(std)),
         detail=True,
     )
     return at, Belief(others, rho_of(std).expand_as(others))
@@ -228,6 +231,19 @@ def test_a_social_belief_that_lost_its_way_is_replaced_as_a_whole() -> None:
     assert torch.equal(never.social.mean, at.social.mean)
 
 
+def test_who_is_held_back_hears_nobody_who_sets_it_back() -> None:
+    """The local way is (10, 0). Before the round the own social belief had come 0.4 of it, and after it 0.5.
+
+    The senders have come 0.5, 0.41, 0.39 and, the third of them aside, all go straight. A reach of 0.65 is not reached,
+    so whoever has come less than 0.4 is not heard; a reach of 0.5 is, and everybody is.
+    """
+    at, sent = ways([2.0, 1.0], [1.5, 1.0], [[1.5, 1.0], [1.41, 1.0], [1.39, 1.2]], before=(1.4, 1.0))
+    everybody = torch.ones(1, 3, dtype=torch.bool)
+    assert step(headed(), at, sent, everybody).inspection.trusted.tolist() == [[True, True, False]]
+    assert step(headed(reach=0.5), at, sent, everybody).inspection.trusted.all()
+    assert step(headed(reach=0.0), at, sent, everybody).inspection.trusted.all()
+
+
 def test_who_has_not_moved_has_no_heading() -> None:
     at, sent = ways([1.3, 1.0], [1.3, 1.0], [[1.0, 1.0]])
     assert not step(headed(), at, sent, torch.ones(1, 1, dtype=torch.bool)).inspection.trusted.any()
@@ -236,12 +252,14 @@ def test_who_has_not_moved_has_no_heading() -> None:
 @given(seed=SEEDS)
 def test_a_heading_of_anything_leaves_the_band_to_decide(seed: int) -> None:
     at, sent, edges = world(seed)
-    loose = step(headed(heading=0.0, lowest=-1.0, kappa=4.0), at, sent, edges)
+    loose = step(headed(heading=0.0, lowest=-1.0, reach=0.0, kappa=4.0, std_floor=0.0), at, sent, edges)
     same(loose, step(surefed(kappa=4.0), at, sent, edges))
     assert torch.equal(loose.inspection.trusted, step(surefed(kappa=4.0), at, sent, edges).inspection.trusted)
 
 
-@pytest.mark.parametrize("bad", [{"heading": -0.1}, {"heading": 1.1}, {"lowest": 2.0}, {"heading": math.nan}])
+@pytest.mark.parametrize(
+    "bad", [{"heading": -0.1}, {"heading": 1.1}, {"lowest": 2.0}, {"heading": math.nan}, {"reach": 1.5}]
+)
 def test_a_heading_that_makes_no_sense_is_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="heading must lie"):
+    with pytest.raises(ValueError, match="must lie"):
         headed(**bad)

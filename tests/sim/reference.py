@@ -4,7 +4,7 @@ distributions; of SureFED it uses only the random streams, which decide the mini
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -59,10 +59,13 @@ class Reference:
     gaussian: float = 0.0
     heading: float | None = None
     lowest: float = 0.25
+    reach: float = 0.0
     start: Tensor | None = None
+    before: list[Tensor] = field(default_factory=list)
     rejected: int = 0
     overwritten: int = 0
     turned: int = 0
+    backwards: int = 0
 
     def free_energy(self, model: Model, prior: Normal, inputs: Tensor, labels: Tensor, eps: Tensor) -> Tensor:
         """KL[q || prior] - E_q[log P(D)], one draw; per sample, and with the KL shared by the round's batches."""
@@ -90,7 +93,7 @@ class Reference:
 
     def play(self, round: int) -> list[set[int]]:
         """One round of every client; returns the confidence sets."""
-        before = [client.social.mean.detach().clone() for client in self.clients]
+        self.before = before = [client.social.mean.detach().clone() for client in self.clients]
         for client in self.clients:
             self.learn(client, "local", round)
             self.learn(client, "social", round)
@@ -114,9 +117,12 @@ class Reference:
             if not self.edges[at, j]:
                 continue
             if self.heading is not None:
-                going, own = self.way(at, mean), self.way(at, self.clients[at].social.mean)
+                (going, come), (own, reached) = self.way(at, mean), self.way(at, self.clients[at].social.mean)
                 if going < max(self.heading * own, self.lowest):
                     self.turned += 1
+                    continue
+                if reached < self.reach and come < self.way(at, self.before[at])[1]:
+                    self.backwards += 1
                     continue
             if all(abs(a - b) <= self.kappa * s for a, b, s in zip(local.mean, mean, local.std, strict=True)):
                 trusted.add(j)
@@ -125,15 +131,15 @@ class Reference:
         return trusted
 
     @torch.no_grad()
-    def way(self, at: int, mean: Tensor) -> float:
-        """Cosine of the ways from the start to a mean and to the client's local one, in its local stds."""
+    def way(self, at: int, mean: Tensor) -> tuple[float, float]:
+        """Cosine of the ways from the start to a mean and to the client's local one, in its local stds; and how far."""
         assert self.start is not None
         local, squares, products = self.clients[at].local, [0.0, 0.0], 0.0
         for begun, mine, other, s in zip(self.start, local.mean, mean, local.std, strict=True):
             a, b = float(mine - begun) / float(s), float(other - begun) / float(s)
             products += a * b
             squares = [squares[0] + a * a, squares[1] + b * b]
-        return products / (squares[0] * squares[1]) ** 0.5 if all(squares) else 0.0
+        return products / (squares[0] * squares[1]) ** 0.5 if all(squares) else 0.0, products / squares[0]
 
     @torch.no_grad()
     def aggregate(self, at: int, trusted: list[tuple[Tensor, Tensor]]) -> None:
@@ -145,7 +151,7 @@ class Reference:
             std = precision.rsqrt()
             social.mean.copy_(mean.float())
             social.rho.copy_(torch.log(torch.expm1(std)).float())
-        if self.heading is not None and self.way(at, social.mean) < self.lowest:
+        if self.heading is not None and self.way(at, social.mean)[0] < self.lowest:
             social.mean.copy_(local.mean)
             social.rho.copy_(local.rho)
             self.overwritten += len(local.mean)

@@ -15,7 +15,7 @@ from surefed.sim.setup import Setup
 
 from .reference import Client, Model, Reference
 
-ROUNDS, RATE = 14, 0.02
+ROUNDS, RATE, REACH = 14, 0.02, 0.9
 
 
 def data() -> Federation:
@@ -42,7 +42,8 @@ def build(attack: dict[str, object], kappa: float, heading: float | None) -> tup
             "rounds": ROUNDS,
             "model": {"name": "mlp", "hidden": [4]},
             "learn": {"batches": 3, "batch_size": 4, "learning_rate": RATE},
-            "rule": {"name": "surefed", "kappa": kappa, "heading": "off" if heading is None else heading},
+            "rule": {"name": "surefed", "kappa": kappa, "std_floor": 0.0}
+            | ({"heading": "off"} if heading is None else {"heading": heading, "reach": REACH}),
             "attack": {"malicious": 0.4, **attack},
         }
     )
@@ -62,7 +63,9 @@ def build(attack: dict[str, object], kappa: float, heading: float | None) -> tup
     for sender, receiver in graph.edges:
         edges[order.index(receiver), order.index(sender)] = True
     noise = float(attack.get("scale", 1.0)) if attack["name"] == "gaussian" else 0.0  # type: ignore[arg-type]
-    return setup, Reference(setup.network.module, clients, edges, 5, kappa, 3, 4, noise, heading, start=mean)
+    return setup, Reference(
+        setup.network.module, clients, edges, 5, kappa, 3, 4, noise, heading, reach=REACH, start=mean
+    )
 
 
 @pytest.mark.parametrize(("kappa", "heading"), [(1.0, None), (1.0, 0.6)], ids=["paper's rule", "with headings"])
@@ -85,5 +88,6 @@ def test_the_engine_equals_the_papers_algorithm(attack: dict[str, object], kappa
     assert (slow.rejected if heading is None else slow.turned) > 20, "the test must see rejections"
     assert slow.overwritten > 2, "the test must see overwrites"
     assert accepted > 5, "the test must see neighbours being trusted"
+    assert slow.backwards > 1 or heading is None, "the test must see clients that are held back"
     assert int(setup.malicious.sum()) == (0 if attack["name"] == "none" else 3)
     assert not setup.graph.edges(0).all()

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import sys
 
-from surefed.cli import bench, compare, dashboard, data, describe, network, paper, sweep, theory
+from surefed.cli import bench, compare, dashboard, data, describe, network, paper, report, sweep, theory
 from surefed.cli.commands import app
 from surefed.cli.console import err
 from surefed.core import Interrupted, SureFEDError
 
-__all__ = ["app", "bench", "compare", "dashboard", "data", "describe", "main", "network", "paper", "sweep", "theory"]
+__all__ = [
+    "app",
+    "bench",
+    "compare",
+    "dashboard",
+    "data",
+    "describe",
+    "main",
+    "network",
+    "paper",
+    "report",
+    "sweep",
+    "theory",
+]
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from surefed.core.errors import (
     SureFEDError,
 )
 from surefed.core.gaussian import kl, pool, pool_within, sample
-from surefed.core.heading import headings, own_heading
+from surefed.core.heading import Ways, own_way, ways
 from surefed.core.streams import Round, Stream, generator
 from surefed.core.trust import Distances, Scope, band, confidence_set, inside, introspect, measure
 
@@ -32,18 +32,19 @@ __all__ = [
     "StorageError",
     "Stream",
     "SureFEDError",
+    "Ways",
     "band",
     "confidence_set",
     "generator",
-    "headings",
     "inside",
     "introspect",
     "kl",
     "measure",
-    "own_heading",
+    "own_way",
     "pool",
     "pool_within",
     "rho_of",
     "sample",
     "stack",
+    "ways",
 ]

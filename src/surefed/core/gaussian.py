@@ -90,8 +90,7 @@ def pool_within(
 
     A sender's weight in the mean is then at most floor^-2 times that of the yardstick's precision, whatever std it
     claims, and the pooled std is at least floor times the yardstick's. The yardstick must be out of the senders' reach:
-    measured against a belief that was itself pooled, the std would shrink from round to round. Slower than `pool`,
-    because every receiver reads its own stds.
+    measured against a belief that was itself pooled, the std would shrink from round to round.
 
     Args:
         sent: [sender, weight], finite wherever it is trusted.
@@ -99,6 +98,15 @@ def pool_within(
         otherwise: [receiver, weight], kept by a receiver that trusts nobody.
         yardstick: [receiver, weight].
     """
+    arrays = sent.mean, sent.rho, otherwise.mean, otherwise.rho, yardstick.rho
+    if native.fits(*arrays) or cuda.fits(*arrays):
+        if sent.mean.is_cuda:
+            from surefed.core.cuda.pooling import pool as pooled_by  # here, because it needs Triton
+        else:
+            pooled_by = native.pool
+        within = yardstick.rho, floor, torch.inf if ceiling is None else ceiling
+        kept = otherwise.mean, otherwise.rho
+        return Belief(*pooled_by(sent.mean, sent.rho, trust, kept, low=STD_MIN, high=STD_MAX, within=within))
     count = trust.sum(1, keepdim=True)
     nobody = count == 0
     mean, rho = torch.empty_like(otherwise.mean), torch.empty_like(otherwise.rho)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,13 +17,21 @@ PAIRS = 1 << 22
 """Numbers that are held at a time where only some pairs are looked at."""
 
 
-def headings(local: Belief, start: Tensor, means: Tensor, edges: Tensor) -> Tensor:
-    """How well the way from the start to each sender's mean agrees with the way to the receiver's local mean.
+class Ways(NamedTuple):
+    """Ways from the start to some means, seen by a receiver in its local stds and beside the way to its local mean.
 
-    The cosine of (local_mean - start) / local_std and (mean - start) / local_std: 1 the same way, 0 nothing in common,
-    -1 the opposite; 0 where somebody has not moved. Unlike a distance it does not grow as everybody learns, and two
-    parties that learned the same thing from different data keep a common direction. [receiver, sender]; only
-    pairs that hear each other are looked at where these are few.
+    heading: the cosine of the two ways: 1 the same way, 0 nothing in common, -1 the opposite; 0 where somebody has not
+        moved. Unlike a distance it does not grow as everybody learns, and two parties that learned the same thing from
+        different data keep a common direction.
+    reach: how far the mean has come along the local way, as a share of it: 1 as far as the local mean, 0 nowhere.
+    """
+
+    heading: Tensor
+    reach: Tensor
+
+
+def ways(local: Belief, start: Tensor, means: Tensor, edges: Tensor) -> Ways:
+    """The way to each sender's mean. [receiver, sender]; only pairs that hear each other where these are few, else 0.
 
     Args:
         local: [receiver, weight]; a weight of infinite std does not count.
@@ -36,60 +45,55 @@ def headings(local: Belief, start: Tensor, means: Tensor, edges: Tensor) -> Tens
     return _of_all(local, start, means) if 4 * heard >= edges.numel() else _of_some(local, start, means, edges)
 
 
-def own_heading(local: Belief, start: Tensor, mean: Tensor) -> Tensor:
-    """How well the way to a receiver's other mean agrees with the way to its local one.
-
-    mean: [receiver, weight]. Returns [receiver].
-    """
+def own_way(local: Belief, start: Tensor, mean: Tensor) -> Ways:
+    """The way to another mean of each receiver's own. mean: [receiver, weight]. [receiver]"""
     if cuda.fits(local.mean, local.rho, start, mean):
         from surefed.core.cuda.heading import each_pair  # here, because it needs Triton
 
         everybody = torch.arange(len(local), device=mean.device)
-        together, theirs, mine = each_pair(local.mean, local.rho, start, mean, everybody, everybody)
-        return _cosine(together, mine * theirs)
+        return _seen(*each_pair(local.mean, local.rho, start, mean, everybody, everybody))
     together, theirs, mine = (_exact(mean.new_zeros(len(local))) for _ in range(3))
-    for part, way, scale in _ways(local, start):
+    for part, way, scale in _local_ways(local, start):
         other = _exact(mean[:, part] - start[part]) * scale
         together += (way * other).sum(1)
         theirs += other.square().sum(1)
         mine += way.square().sum(1)
-    return _cosine(together, mine * theirs)
+    return _seen(together, theirs, mine)
 
 
-def _of_all(local: Belief, start: Tensor, means: Tensor) -> Tensor:
+def _of_all(local: Belief, start: Tensor, means: Tensor) -> Ways:
     """Every receiver with every sender, as products of matrices."""
     if cuda.fits(local.mean, local.rho, start, means):
         from surefed.core.cuda.heading import all_pairs  # here, because it needs Triton
 
-        together, theirs, mine = all_pairs(local.mean, local.rho, start, means)
-        return _cosine(together, mine * theirs)
+        return _seen(*all_pairs(local.mean, local.rho, start, means))
     together, theirs = (_exact(means.new_zeros(len(local), len(means))) for _ in range(2))
     mine = _exact(means.new_zeros(len(local), 1))
-    for part, way, scale in _ways(local, start):
+    for part, way, scale in _local_ways(local, start):
         gone = _exact(means[:, part] - start[part])
         together += (way * scale) @ gone.T
         theirs += scale.square() @ gone.square().T
         mine += way.square().sum(1, keepdim=True)
-    return _cosine(together, mine * theirs)
+    return _seen(together, theirs, mine)
 
 
-def _of_some(local: Belief, start: Tensor, means: Tensor, edges: Tensor) -> Tensor:
+def _of_some(local: Belief, start: Tensor, means: Tensor, edges: Tensor) -> Ways:
     """The pairs that hear each other, a bundle at a time; 0 for the others."""
     receiver, sender = edges.nonzero().T
-    found = _exact(means.new_zeros(edges.shape))
+    found = Ways(*(_exact(means.new_zeros(edges.shape)) for _ in range(2)))
     if cuda.fits(local.mean, local.rho, start, means):
         from surefed.core.cuda.heading import each_pair  # here, because it needs Triton
 
-        together, theirs, mine = each_pair(local.mean, local.rho, start, means, receiver, sender)
-        found[receiver, sender] = _cosine(together, mine * theirs)
+        pairs = _seen(*each_pair(local.mean, local.rho, start, means, receiver, sender))
+        found.heading[receiver, sender], found.reach[receiver, sender] = pairs
         return found
     size = max(1, PAIRS // max(1, local.weights))
     for at, of in zip(receiver.split(size), sender.split(size), strict=True):
-        found[at, of] = own_heading(local[at], start, means[of])
+        found.heading[at, of], found.reach[at, of] = own_way(local[at], start, means[of])
     return found
 
 
-def _ways(local: Belief, start: Tensor) -> Iterator[tuple[slice, Tensor, Tensor]]:
+def _local_ways(local: Belief, start: Tensor) -> Iterator[tuple[slice, Tensor, Tensor]]:
     """Part by part: the way to the local mean in local stds, and 1 / std. [receiver, weight]"""
     std, step = local.std, max(1, local.weights if local.mean.is_cuda else TILE)
     for first in range(0, local.weights, step):
@@ -103,5 +107,8 @@ def _exact(values: Tensor) -> Tensor:
     return values if values.is_cuda else values.double()
 
 
-def _cosine(together: Tensor, squares: Tensor) -> Tensor:
-    return torch.where(squares > 0, together / squares.sqrt().clamp(min=torch.finfo(squares.dtype).tiny), 0.0)
+def _seen(together: Tensor, theirs: Tensor, mine: Tensor) -> Ways:
+    """From the product of two ways, and each one's with itself; 0 where there is no way."""
+    squares, tiny = mine * theirs, torch.finfo(together.dtype).tiny
+    heading = torch.where(squares > 0, together / squares.sqrt().clamp(min=tiny), 0.0)
+    return Ways(heading, torch.where(mine > 0, together / mine.clamp(min=tiny), 0.0))

@@ -13,13 +13,13 @@ from surefed.core import (
     Scope,
     band,
     confidence_set,
-    headings,
     inside,
     introspect,
     measure,
-    own_heading,
+    own_way,
     pool,
     pool_within,
+    ways,
 )
 from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, equally_certain, stateless
 
@@ -28,6 +28,7 @@ def surefed(
     *,
     heading: float | Literal["off"] = 0.6,
     lowest: float = 0.25,
+    reach: float = 0.65,
     kappa: float | Literal["auto"] = 50.0,
     c: float = 0.8,
     per_layer: bool = False,
@@ -36,7 +37,7 @@ def surefed(
     introspection: Literal["always", "while_local_learns", "first_rounds", "never"] = "always",
     introspection_rounds: int = 0,
     overwrite: Scope = "mean",
-    std_floor: float = 0.0,
+    std_floor: float = 1.0,
     std_ceiling: float | None = None,
 ) -> Rule[Nothing]:
     """Pool the senders that go your way and lie inside your own band, then repair yourself (the paper's rule and more).
@@ -45,7 +46,9 @@ def surefed(
     `agreement` of the weights, 1.0 being every weight. Ours before it: j must also have gone the same way as i's local
     belief since the start that all share. In units of i's local std, the cosine of the two ways must reach `heading`
     times that of i's own social belief, and never less than `lowest`. As long as nobody has learned anything, nobody
-    has a heading, and everybody learns alone: liars are never pooled, not even at first. The rule `paper` goes without.
+    has a heading, and everybody learns alone: liars are never pooled, not even at first. And a client whose social
+    belief has come less than `reach` of its local way is being held back: until it has caught up it hears nobody who
+    has come less far along that way than it had itself before the round. The rule `paper` goes without all this.
 
     The client itself is inspected like any other sender. Where the pooled mean leaves the client's own band, the local
     mean is put back; where its heading falls below `lowest`, the whole local belief is. Weights without posterior,
@@ -55,6 +58,8 @@ def surefed(
         heading: how well a sender's heading must agree with the local one, as a share of how well the receiver's own
             social belief does; "off" looks at the band only, which is the paper.
         lowest: the least agreement of headings that is ever enough.
+        reach: the share of its local way that a social belief must have come for its client to hear those who would
+            set it back; 0 hears them always.
         kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs. "auto":
             the band measures itself, every client and round anew: c times the largest disagreement, in local stds,
             of two beliefs that each learn from a half of the client's own data. It doubles the cost of learning.
@@ -70,6 +75,8 @@ def surefed(
     """
     if heading != "off" and not (0 <= heading <= 1 and -1 <= lowest <= 1):
         raise ValueError(f"heading must lie in [0, 1] and lowest in [-1, 1], not {heading} and {lowest}")
+    if not 0 <= reach <= 1:
+        raise ValueError(f"reach must lie in [0, 1], not {reach}")
     if kappa != "auto" and not kappa >= 0:
         raise ValueError(f"kappa must not be negative or NaN, and {kappa} is")
     if not 0 < agreement <= 1:
@@ -97,9 +104,14 @@ def surefed(
         going, same_way = None, edges
         if heading != "off":
             assert at.start is not None
-            going = headings(local, at.start, sent.mean, edges)
-            least = (heading * own_heading(local, at.start, at.social.mean)).clamp(min=lowest)
-            same_way = edges & (going >= least[:, None])
+            theirs, own = ways(local, at.start, sent.mean, edges), own_way(local, at.start, at.social.mean)
+            going = theirs.heading
+            same_way = edges & (going >= (heading * own.heading).clamp(min=lowest)[:, None])
+            if reach > 0:
+                assert at.previous is not None
+                before = own_way(local, at.start, at.previous.mean)
+                backwards = theirs.reach < before.reach[:, None]
+                same_way &= ~(backwards & (own.reach < reach)[:, None])
         if at.detail or agreement < 1:
             distances = measure(local, width, sent.mean, detail=True, edges=edges)
             trusted = confidence_set(distances, same_way, sent.weights, agreement)
@@ -119,7 +131,7 @@ def surefed(
         }[introspection]
         repaired, overwritten = introspect(pooled, at.local, width, looking, scope=overwrite)
         if heading != "off" and at.start is not None:
-            lost = looking & (own_heading(local, at.start, pooled.mean) < lowest)
+            lost = looking & (own_way(local, at.start, pooled.mean).heading < lowest)
             back = lost[:, None]
             mean = torch.where(back, at.local.mean, repaired.mean)
             repaired = Belief(mean, torch.where(back, at.local.rho, repaired.rho))
@@ -128,7 +140,8 @@ def surefed(
 
     needs: set[Need] = {"local"}
     needs |= {"halves"} if kappa == "auto" else set()
-    needs |= {"start"} if heading != "off" else set()
+    if heading != "off":
+        needs |= {"start", "previous"} if reach > 0 else {"start"}
     return Rule(stateless, judge, needs=frozenset(needs), steady=introspection != "first_rounds")
 
 

@@ -191,7 +191,8 @@ def diagonal(world: World, rule: RuleName, band: Band) -> Method[Belief]:
     if not torch.equal(world.prior, torch.diag(spread)):
         raise ConfigError("beliefs with a diagonal covariance need a diagonal prior")
     looks = "always" if band.introspection else "never"
-    options = {"kappa": band.kappa, "heading": "off", "agreement": band.agreement, "introspection": looks}
+    options = {"kappa": band.kappa, "agreement": band.agreement, "introspection": looks}
+    options |= {"heading": "off", "std_floor": 0.0}
     judge_rows = RULES[rule](**(options if rule == "surefed" else {}))
     size = max(1, BLOCK // world.clients)
 

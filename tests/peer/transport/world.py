@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from surefed.peer.transport.base import LIMITS, Limits, Reply, Transport
 from surefed.peer.transport.grpc import GrpcTransport
 from surefed.peer.transport.memory import MemoryTransport, Network
@@ -137,7 +139,11 @@ class Process:
         if self.popen is None:
             self.world.network.frozen.add(self.site)
         else:
+            assert self.popen is not None
             self.signal(signal.SIGSTOP)
+            frozen = psutil.Process(self.popen.pid)
+            assert eventually(lambda: frozen.status() == psutil.STATUS_STOPPED)
+            time.sleep(0.2)  # its threads stop one after the other
 
     def thaw(self) -> None:
         if self.popen is None:

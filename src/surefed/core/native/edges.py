@@ -48,11 +48,18 @@ def survey(local: Tensor, width: Tensor, std: Tensor, sent: Tensor) -> tuple[Ten
 
 
 def pool(
-    mean: Tensor, rho: Tensor, trust: Tensor, otherwise: tuple[Tensor, Tensor], low: float, high: float
+    mean: Tensor,
+    rho: Tensor,
+    trust: Tensor,
+    otherwise: tuple[Tensor, Tensor],
+    low: float,
+    high: float,
+    within: tuple[Tensor, float, float] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and rho of the pooled beliefs of whom each receiver trusts. [receiver, weight] each
 
     mean, rho: [sender, weight]; trust: bool [receiver, sender]; otherwise: mean and rho of who trusts nobody.
+    within: the rho of each receiver's yardstick, and the floor and the ceiling of stds in units of it.
     """
     native = library()
     assert native is not None
@@ -61,7 +68,10 @@ def pool(
     senders = trust.nonzero()[:, 1].contiguous()
     starts = torch.nn.functional.pad(trust.sum(1).cumsum(0), (1, 0))
     pooled = torch.empty_like(own_mean), torch.empty_like(own_rho)
-    pointers = (c_void_p(value.data_ptr()) for value in (mean, rho, own_mean, own_rho, *pooled, starts, senders))
+    yard, floor, ceiling = (None, 0.0, 0.0) if within is None else (within[0].contiguous(), *within[1:])
+    given = (mean, rho, own_mean, own_rho, yard, *pooled, starts, senders)
+    pointers = (c_void_p(None if value is None else value.data_ptr()) for value in given)
     shape = (c_int64(size) for size in (len(trust), len(mean), mean.shape[1]))
-    shared(native.pool, -(-mean.shape[1] // 128), *pointers, *shape, c_double(low), c_double(high))
+    limits = (c_double(value) for value in (low, high, floor, ceiling))
+    shared(native.pool, -(-mean.shape[1] // 128), *pointers, *shape, *limits)
     return pooled

@@ -783,14 +783,20 @@ static inline float rho_of(float std) {
 
 #define TILE 128
 
+static inline double std_of(float rho, double low, double high) {
+  float doubt = rho < -40.0f ? -40.0f : (rho > 40.0f ? 40.0f : rho); /* beyond, std is cut anyway */
+  double std = log1p_(exp_(doubt));
+  return std < low ? low : (std > high ? high : std);
+}
+
+/* Precisions, and what they weigh: the means themselves, or, where nobody bounds them, the products. */
 __attribute__((noinline)) static void weigh(int64_t n, const float *restrict mean, const float *restrict rho, double low,
-                                            double high, double *restrict precision, double *restrict scaled) {
+                                            double high, int bounded, double *restrict precision,
+                                            double *restrict scaled) {
   for (int64_t j = 0; j < n; j++) {
-    float doubt = rho[j] < -40.0f ? -40.0f : (rho[j] > 40.0f ? 40.0f : rho[j]); /* beyond, std is cut anyway */
-    double std = log1p_(exp_(doubt));
-    std = std < low ? low : (std > high ? high : std);
+    double std = std_of(rho[j], low, high);
     precision[j] = 1.0 / (std * std);
-    scaled[j] = precision[j] * mean[j];
+    scaled[j] = bounded ? mean[j] : precision[j] * mean[j];
   }
 }
 
@@ -798,12 +804,24 @@ __attribute__((noinline)) static void add(double *restrict to, const double *res
   for (int64_t j = 0; j < 2 * TILE; j++) to[j] += from[j];
 }
 
+/* The same of a sender whose precisions are read as at least `least` and at most `most`. */
+__attribute__((noinline)) static void add_within(double *restrict to, const double *restrict from,
+                                                 const double *restrict least, const double *restrict most) {
+  for (int64_t j = 0; j < TILE; j++) {
+    double p = from[j] < least[j] ? least[j] : from[j];
+    p = p > most[j] ? most[j] : p;
+    to[j] += p;
+    to[TILE + j] += p * from[TILE + j];
+  }
+}
+
 /* Pool, for every receiver, the senders from `start[receiver]` to `start[receiver + 1]` in the list; one that has none
- * keeps its row of `own_mean` and `own_rho`. A pooled std lies within [low, high]. Threads take tiles of the weights. */
-int pool(const float *mean, const float *rho, const float *own_mean, const float *own_rho, float *out_mean,
-         float *out_rho, const int64_t *start, const int64_t *sender, int64_t receivers, int64_t senders, int64_t weights,
-         double low, double high, int64_t *next) {
-  double *each = NULL, sum[2 * TILE];
+ * keeps its row of `own_mean` and `own_rho`. A pooled std lies within [low, high]. Threads take tiles of the weights.
+ * With `yard_rho`, each receiver reads every std as at least `floor` and at most `ceiling` times its row of it. */
+int pool(const float *mean, const float *rho, const float *own_mean, const float *own_rho, const float *yard_rho,
+         float *out_mean, float *out_rho, const int64_t *start, const int64_t *sender, int64_t receivers, int64_t senders,
+         int64_t weights, double low, double high, double floor, double ceiling, int64_t *next) {
+  double *each = NULL, sum[2 * TILE], least[TILE] = {0}, most[TILE] = {0};
   uint8_t *heard = calloc(senders, 1);
   if (!heard || posix_memalign((void **)&each, 64, (size_t)senders * 2 * TILE * sizeof(double))) {
     free(heard);
@@ -817,8 +835,8 @@ int pool(const float *mean, const float *rho, const float *own_mean, const float
     int64_t n = weights - first < TILE ? weights - first : TILE;
     for (int64_t j = 0; j < senders; j++)
       if (heard[j])
-        weigh(n, mean + j * weights + first, rho + j * weights + first, low, high, each + j * 2 * TILE,
-              each + j * 2 * TILE + TILE);
+        weigh(n, mean + j * weights + first, rho + j * weights + first, low, high, yard_rho != NULL,
+              each + j * 2 * TILE, each + j * 2 * TILE + TILE);
     for (int64_t i = 0; i < receivers; i++) {
       float *to_mean = out_mean + i * weights + first, *to_rho = out_rho + i * weights + first;
       int64_t count = start[i + 1] - start[i];
@@ -827,17 +845,27 @@ int pool(const float *mean, const float *rho, const float *own_mean, const float
         memcpy(to_rho, own_rho + i * weights + first, n * sizeof(float));
         continue;
       }
-      if (i > 0 && count == start[i] - start[i - 1] &&
+      if (!yard_rho && i > 0 && count == start[i] - start[i - 1] &&
           !memcmp(sender + start[i], sender + start[i - 1], count * sizeof(int64_t))) {
         memcpy(to_mean, to_mean - weights, n * sizeof(float)); /* it trusts whom the one before trusts */
         memcpy(to_rho, to_rho - weights, n * sizeof(float));
         continue;
       }
       memset(sum, 0, sizeof(sum));
-      for (int64_t e = start[i]; e < start[i + 1]; e++) add(sum, each + sender[e] * 2 * TILE);
+      if (yard_rho) {
+        for (int64_t j = 0; j < n; j++) {
+          double std = std_of(yard_rho[i * weights + first + j], low, high);
+          least[j] = 1.0 / (ceiling * std * ceiling * std);
+          most[j] = 1.0 / (floor * std * floor * std);
+        }
+        for (int64_t e = start[i]; e < start[i + 1]; e++) add_within(sum, each + sender[e] * 2 * TILE, least, most);
+      } else {
+        for (int64_t e = start[i]; e < start[i + 1]; e++) add(sum, each + sender[e] * 2 * TILE);
+      }
       for (int64_t j = 0; j < n; j++) {
+        double std = sqrt(count / sum[j]);
         to_mean[j] = (float)(sum[TILE + j] / sum[j]);
-        to_rho[j] = rho_of((float)sqrt(count / sum[j]));
+        to_rho[j] = rho_of((float)(std < low ? low : (std > high ? high : std)));
       }
     }
   }

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Iterable, Mapping
 from concurrent.futures import CancelledError, Future
 from functools import partial
 from typing import Any, TypeVar
@@ -39,6 +39,8 @@ PAUSES = (0.2, 4.0)
 """The first and the longest pause, in seconds, before a site is dialled again."""
 CONNECTION_AGE = 600.0
 """Seconds after which a connection is made anew, so that an expired certificate does not live on with an old one."""
+PATIENCE = 10.0
+"""Seconds that closing may take."""
 POSTS = 8
 """Posts of one site that wait to be heard; of more the newest are kept."""
 
@@ -123,6 +125,8 @@ class GrpcTransport:
 
     def present(self) -> frozenset[str]:
         """The sites that answered, or gave a sign of life, lately."""
+        if self._loop is None:
+            return frozenset()
         now = time.monotonic()
         return frozenset(site for site, seen in self._seen.copy().items() if now - seen < LEASE)
 
@@ -132,7 +136,8 @@ class GrpcTransport:
         loop, self._loop = self._loop, None
         if loop is None:
             return
-        asyncio.run_coroutine_threadsafe(self._stop(), loop).result()
+        with contextlib.suppress(TimeoutError):  # what has not ended by then ends with the loop
+            asyncio.run_coroutine_threadsafe(self._stop(), loop).result(PATIENCE)
         loop.call_soon_threadsafe(loop.stop)
         self._thread.join()
         loop.close()
@@ -161,9 +166,7 @@ class GrpcTransport:
     async def _stop(self) -> None:
         following = list(self._following.values())
         self._following.clear()
-        for task in following:
-            task.cancel()
-        await asyncio.gather(*following, return_exceptions=True)
+        await _end(following)
         for channel in self._channels.values():
             await channel.close()
         self._channels.clear()
@@ -171,10 +174,7 @@ class GrpcTransport:
             await self._server.stop(None)
             self._server = None
         here = asyncio.current_task()
-        rest = [task for task in asyncio.all_tasks() if task is not here]
-        for task in rest:
-            task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        await _end(task for task in asyncio.all_tasks() if task is not here)
 
     async def _answer_call(self, request: bytes, context: Context) -> bytes:
         await self._admit(context)
@@ -192,7 +192,8 @@ class GrpcTransport:
             yield b"" if last is None or last is sent else last
             sent = last
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(news.wait(), SIGN_OF_LIFE)
+                async with asyncio.timeout(SIGN_OF_LIFE):
+                    await news.wait()
 
     async def _admit(self, context: Context) -> None:
         """Let in whom the certificate names as one of the sites, a few calls at once."""
@@ -229,7 +230,7 @@ class GrpcTransport:
         while True:
             call = self._channel(site).unary_stream(f"/{SERVICE}/Follow")(b"", wait_for_ready=True)
             try:
-                while (message := await _or_none(asyncio.wait_for(call.read(), LEASE))) not in (None, grpc.aio.EOF):
+                while (message := await _or_none(_within(LEASE, call.read()))) not in (None, grpc.aio.EOF):
                     pause = PAUSES[0]
                     self._seen[site] = time.monotonic()
                     if message and len(message) <= self._limits.post:
@@ -245,6 +246,21 @@ class GrpcTransport:
             options = _options(max(self._limits.reply, self._limits.post))
             self._channels[site] = grpc.aio.secure_channel(self._addresses[site], self._dialling, options)
         return self._channels[site]
+
+
+async def _end(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks until they have ended: one may miss a cancellation that comes together with what it waited for."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=SIGN_OF_LIFE)
+
+
+async def _within(seconds: float, call: Awaitable[T]) -> T:
+    """Wait so long and no longer. (Python 3.11's wait_for may swallow a cancellation.)"""
+    async with asyncio.timeout(seconds):
+        return await call
 
 
 async def _or_none(call: Awaitable[T]) -> T | None:

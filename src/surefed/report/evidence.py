@@ -1,0 +1,73 @@
+"""The figures that claims are decided by: full cells only, rehearsals never."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from surefed.report.groups import Group, groups, mean, said
+from surefed.report.names import CLEAN
+from surefed.report.results import Cell, Sweep
+from surefed.report.tables import rounds, where
+
+Key = TypeVar("Key")
+MALICIOUS = 0.4
+"""The share of the paper's tables (section 5, first sentence)."""
+
+
+class Evidence:
+    """What was measured: of each dataset the table with the most rounds, and every study."""
+
+    def __init__(self, sweeps: Iterable[Sweep]) -> None:
+        self._main: dict[str, Group] = {}
+        self._studies: dict[tuple[str, str], Group] = {}
+        for group in (group for sweep in sweeps if not sweep.quick for group in groups(sweep)):
+            if group.study:
+                _keep(self._studies, (group.study, group.dataset), group)
+            elif not group.axes and all(map(_as_in_the_paper, group.cells)):
+                _keep(self._main, group.dataset, group)
+
+    def score(self, dataset: str, method: str, attack: str) -> float | None:
+        """The mean final accuracy of a method under an attack."""
+        return self._figure(dataset, method, attack, "score")
+
+    def backdoor(self, dataset: str, method: str) -> float | None:
+        """The mean final backdoor accuracy of a method under Trojan."""
+        return self._figure(dataset, method, "trojan", "backdoor")
+
+    def _figure(self, dataset: str, method: str, attack: str, figure: str) -> float | None:
+        group = self._main.get(dataset)
+        found = None if group is None else mean(where(group, method, attack), figure)
+        return None if found is None else found.mean
+
+    def study(self, name: str, dataset: str, method: str, attack: str, axis: str) -> dict[str, float]:
+        """The mean final accuracy at every value of a setting."""
+        group = self._studies.get((name, dataset))
+        apart: dict[str, list[Cell]] = {}
+        for cell in where(group, method, attack) if group is not None else []:
+            apart.setdefault(said(cell.values.get(axis)), []).append(cell)
+        figures = {value: mean(cells) for value, cells in apart.items()}
+        return {value: figure.mean for value, figure in figures.items() if figure is not None}
+
+    def extent(self, dataset: str) -> str:
+        """How far the table of a dataset goes."""
+        group = self._main.get(dataset)
+        return "" if group is None else f"{rounds(group.cells)} rounds, {max(_clients(group))} clients"
+
+
+def _keep(kept: dict[Key, Group], key: Key, group: Group) -> None:
+    """Keep the group that goes furthest."""
+    if key not in kept or _extent(group) > _extent(kept[key]):
+        kept[key] = group
+
+
+def _as_in_the_paper(cell: Cell) -> bool:
+    return cell.attack == CLEAN or cell.values.get("attack.malicious") == MALICIOUS
+
+
+def _clients(group: Group) -> list[int]:
+    return [cell.count("clients") for cell in group.cells]
+
+
+def _extent(group: Group) -> tuple[int, int]:
+    return max(cell.count("rounds") for cell in group.cells), len(group.cells)

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from surefed.report import paper_figures, tables
+from surefed.report.groups import groups, mean
+from surefed.report.names import BASELINES, NON_STEALTHY
+from surefed.report.results import Sweep
+
+from .made import cell, sweep
+
+BY_HAND = sweep(
+    [
+        cell("surefed", "label_flip", 0.95, seed=0),
+        cell("surefed", "label_flip", 0.96, seed=1),
+        cell("surefed", "label_flip", 0.94, seed=2),
+        cell("surefed", "alie", 0.80),
+        cell("surefed", "none", 0.96),
+        cell("surefed", "trojan", 0.10, figures={"backdoor": 0.30, "backdoor_worst": 0.5, "backdoor_floor": 0.02}),
+        cell("zeno", "label_flip", 0.50),
+        cell("zeno", "alie", None, status="failed"),
+        cell("mine", "label_flip", 0.70),
+    ]
+)
+
+
+def texts(made: Sweep = BY_HAND) -> dict[str, dict[str, tuple[str, tuple[str, ...]]]]:
+    (group,) = groups(made)
+    table = tables.accuracy(group)
+    return {
+        row[0].text: {name: (entry.text, entry.notes) for name, entry in zip(table.columns, row, strict=True)}
+        for row in table.rows
+    }
+
+
+def test_accuracy_by_hand() -> None:
+    told = texts()
+    assert list(told) == ["SureFED", "Zeno", "mine"]
+    assert told["SureFED"]["Label flip"] == ("95.0", ("94.0 to 96.0", "paper 96, \u22121.0"))
+    assert told["SureFED"]["Nobody lies"] == ("96.0", ("paper 96, 0.0",))  # one seed has no spread
+    assert told["Zeno"]["Label flip"] == ("50.0", ("paper 82, \u221232.0",))
+    assert told["mine"]["Label flip"] == ("70.0", ())  # the paper does not have it
+    assert told["SureFED"]["Seeds"] == ("1 to 3", ())
+    assert told["mine"]["Seeds"] == ("1", ())
+
+
+def test_the_worst_case_leaves_trojan_and_peace_aside() -> None:
+    told = texts()
+    assert told["SureFED"]["Worst case"] == ("80.0", ("ALIE", "paper 96, \u221216.0"))
+    assert told["mine"]["Worst case"] == ("70.0", ("Label flip",))
+    assert texts(sweep([cell("mine", "none", 0.9)]))["mine"]["Worst case"] == ("-", ())
+
+
+def test_a_missing_cell_is_a_dash_beside_the_papers_figure() -> None:
+    assert texts()["Zeno"]["ALIE"] == ("-", ("paper 90",))
+    assert texts()["mine"]["ALIE"] == ("-", ())
+
+
+def test_a_rehearsal_is_not_measured_against_the_paper() -> None:
+    told = texts(sweep([cell("surefed", "label_flip", 0.5)], quick=True))
+    assert told["SureFED"]["Label flip"] == ("50.0", ("paper 96",))
+
+
+def test_the_csv_has_the_figures_as_they_are() -> None:
+    (group,) = groups(BY_HAND)
+    rows = list(csv.DictReader(io.StringIO(tables.accuracy(group).csv())))
+    found = next(row for row in rows if (row["method"], row["attack"]) == ("surefed", "label_flip"))
+    assert [float(found[key]) for key in ("mean", "lowest", "highest", "paper", "difference")] == pytest.approx(
+        [0.95, 0.94, 0.96, 0.96, -0.01]
+    )
+    assert (found["seeds"], found["source"]) == ("3", "tab:mnist:table")
+    assert not [row for row in rows if (row["method"], row["attack"]) == ("zeno", "alie")]
+
+
+def test_trojan_by_hand() -> None:
+    (group,) = groups(BY_HAND)
+    table = tables.trojan(group)
+    assert table is not None
+    (row,) = table.rows
+    assert [entry.text for entry in row] == ["SureFED", "10.0", "30.0", "50.0", "2.0"]
+    assert row[2].notes == ("paper 24, +6.0",)
+    (plain,) = groups(sweep([cell("surefed", "none", 0.9)]))
+    assert tables.trojan(plain) is None
+
+
+def test_only_rules_that_judge_are_in_the_table_of_trust() -> None:
+    figures = {"trusts_honest": 1.0, "trusts_malicious": 0.25, "precision": 1.0, "recall": 0.75}
+    judged = [cell("surefed", "alie", 0.9, figures=figures), cell("oracle", "alie", 0.9, figures=figures)]
+    (group,) = groups(sweep([*judged, cell("surefed", "none", 0.9)]))
+    table = tables.detection(group)
+    assert table is not None
+    assert [[entry.text for entry in row] for row in table.rows] == [["SureFED", "ALIE", "100", "25", "100", "75"]]
+    (alone,) = groups(sweep([cell("oracle", "alie", 0.9, figures=figures)]))
+    assert tables.detection(alone) is None
+
+
+def test_a_cell_of_several_studies_is_in_each() -> None:
+    made = sweep(
+        [
+            cell("surefed", "label_flip", 0.9, labels={"study": "kappa+rho"}, rule__kappa="auto", learn__rho=-3.0),
+            cell("surefed", "label_flip", 0.8, labels={"study": "kappa"}, rule__kappa=16, learn__rho=-3.0),
+            cell("surefed", "label_flip", 0.7, labels={"study": "kappa"}, rule__kappa=2, learn__rho=-3.0),
+            cell("surefed", "label_flip", 0.6, labels={"study": "rho"}, rule__kappa="auto", learn__rho=-5.0),
+        ],
+        keys=("rule.kappa", "learn.rho"),
+    )
+    kappa, rho = groups(made)
+    assert (kappa.axes, kappa.settings()) == (("rule.kappa",), ["auto", "2", "16"])
+    assert (rho.axes, rho.settings()) == (("learn.rho",), ["-5", "-3"])
+    assert [[entry.text for entry in row] for row in tables.study(kappa).rows] == [
+        ["auto", "90.0"],
+        ["2", "70.0"],
+        ["16", "80.0"],
+    ]
+
+
+def test_a_label_that_all_cells_of_a_study_have_is_its_axis() -> None:
+    shared = {"study": "introspection"}
+    made = sweep(
+        [
+            cell("surefed", "label_flip", 0.9, labels={**shared, "window": "always"}, rule__introspection="always"),
+            cell("surefed", "label_flip", 0.8, labels={**shared, "window": "none"}, rule__introspection="never"),
+        ],
+        keys=("rule.introspection",),
+    )
+    (group,) = groups(made)
+    assert (group.axes, group.settings()) == (("window",), ["always", "none"])
+
+
+def test_seeds_are_no_axis_and_the_papers_ablations_stand_beside_ours() -> None:
+    made = sweep(
+        [
+            cell("surefed", "label_flip", 0.72, data="femnist", labels={"study": "graph"}, graph__name="complete"),
+            cell(
+                "surefed", "label_flip", 0.70, data="femnist", labels={"study": "graph"}, graph__name="complete", seed=1
+            ),
+            cell("surefed", "label_flip", 0.70, data="femnist", labels={"study": "graph"}, graph__name="drop_edges"),
+        ],
+        keys=("graph.name", "seed"),
+    )
+    (group,) = groups(made)
+    assert group.axes == ("graph.name",)
+    first, second = tables.study(group).rows
+    assert (first[1].text, first[1].notes) == ("71.0", ("70.0 to 72.0", "paper 73, \u22122.0"))
+    assert (second[1].text, second[1].notes) == ("70.0", ("paper 73, \u22123.0",))
+
+
+def test_unfinished_cells_are_in_no_table() -> None:
+    assert groups(sweep([cell("surefed", "alie", 0.9, status="interrupted")])) == []
+    assert mean([cell("surefed", "alie", None)]) is None
+
+
+def test_the_papers_tables_are_whole_and_say_what_its_text_says() -> None:
+    for dataset, rows in paper_figures.ACCURACY.items():
+        assert set(rows) == {"surefed", *BASELINES}
+        assert {len(row) for row in rows.values()} == {len(NON_STEALTHY)}
+        # "matching the benign final model accuracy" (section 5, Results)
+        assert set(rows["surefed"]) == {paper_figures.BENIGN[dataset]}
+    # "with an average accuracy of 6%": the worst case of each over all tables
+    worst = [min(min(rows[name]) for rows in paper_figures.ACCURACY.values()) for name in BASELINES]
+    assert round(sum(worst) / len(worst)) == paper_figures.WORST_OF_OTHERS
+    # "24% and 23% for MNIST and FEMNIST"
+    assert [paper_figures.BACKDOOR[name]["surefed"][1] for name in ("mnist", "femnist")] == [24, 23]
+
+
+def test_the_paper_prints_nothing_for_what_it_did_not_run() -> None:
+    assert paper_figures.accuracy("digits", "surefed", "alie") is None
+    assert paper_figures.accuracy("mnist", "zeno", "none") is None
+    assert paper_figures.accuracy("cifar10", "surefed", "trojan") is None
+    assert paper_figures.accuracy("mnist", "surefed_paper", "alie") == (0.96, "tab:mnist:table")
+    assert paper_figures.ablation("graph", "mnist", "surefed", "complete") is None
