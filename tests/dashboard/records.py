@@ -91,6 +91,20 @@ def parted(folder: Path, **options: Any) -> Recorder:
     return made
 
 
+def headed(folder: Path, fault: int) -> Recorder:
+    """A finished run under a rule that looks at headings: whoever is left out has that fault, and a heading of -0.25."""
+    made = begin(folder)
+    for round in (1, 40):
+        seen = arrays(apart=round == 40)
+        seen["heading"] = np.where(seen["trusted"], 0.75, -0.25).astype(np.float32)
+        seen["fault"] = np.where(seen["trusted"], 0, fault).astype(np.uint8)
+        seen["outside"] = np.zeros_like(seen["outside"])
+        made.trust(round, seen)
+        made.round(line(round, 0.5), {"round": round, "rounds": 0.1, "evaluate": 0.1})
+    made.finish({"rounds": 40})
+    return made
+
+
 def peer(folder: Path, hostile: str = "west") -> Path:
     """A peer's record: three rounds, a neighbour that is trusted, one that lies and one that went missing."""
     begin(folder, names=["north", "south", hostile, "east"], rounds=30)

@@ -13,7 +13,7 @@ import pytest
 from surefed.dashboard import pairs
 from surefed.dashboard.app import application
 from tests.dashboard.client import Client
-from tests.dashboard.records import arrays, begin, parted, peer, play
+from tests.dashboard.records import arrays, begin, headed, parted, peer, play
 
 
 def client(*paths: Path) -> Client:
@@ -94,6 +94,21 @@ def test_a_snapshot_is_every_pair(tmp_path: Path) -> None:
         "1.bias",
         "20.0",
     )
+
+
+@pytest.mark.parametrize(("fault", "word"), [(1, "another way"), (2, "backwards"), (3, "outside")])
+def test_headings_and_faults_are_told(tmp_path: Path, fault: int, word: str) -> None:
+    headed(tmp_path / "one", fault)
+    told = ask(client(tmp_path / "one"), "/api/edge", id="one", receiver=0, sender=4)
+    assert (told["heading"], told["fault"]) == ([0.75, -0.25], [0, fault])
+    rows = table(client(tmp_path / "one"), "edge", id="one", receiver=0, sender=4)
+    assert [(row["heading"], row["fault"]) for row in rows] == [("0.75", ""), ("-0.25", word)]
+    (row,) = (
+        row
+        for row in table(client(tmp_path / "one"), "trust", id="one", round=40)
+        if (row["receiver"], row["sender"]) == ("0", "4")
+    )
+    assert (row["heading"], row["fault"]) == ("-0.25", word)
 
 
 def test_all_rounds_together_are_shares(tmp_path: Path) -> None:

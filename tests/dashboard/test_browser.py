@@ -17,7 +17,7 @@ import pytest
 from surefed.dashboard import dashboard
 from surefed.dashboard.server import Server
 from surefed.sim import Experiment, run
-from tests.dashboard.records import begin, line, parted, peer, play
+from tests.dashboard.records import begin, headed, line, parted, peer, play
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
@@ -232,6 +232,24 @@ def test_hostile_names_are_shown_as_text(
     assert "<img" not in drawing
     assert "&lt;img" in drawing
     assert seen.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (1, "because it goes another way than client 0's own data: their headings agree by -0.25"),
+        (2, "because it would set client 0 back"),
+        (3, "leaves client 4 out: none of its weights lies outside its band"),
+    ],
+)
+def test_why_says_what_the_fault_was(
+    tmp_path: Path, serve: Callable[..., Server], look: Callable[..., Seen], fault: int, words: str
+) -> None:
+    headed(tmp_path / "one", fault)
+    seen = look()
+    page = seen.open(serve(tmp_path / "one").address, view="why", run="one", receiver="0", sender="4")
+    page.wait_for_selector(f"text={words}")
+    assert ("another way", "sets back", "outside")[fault - 1] in page.locator("table").first.inner_text()
 
 
 def test_it_works_without_a_mouse(tmp_path: Path, serve: Callable[..., Server], look: Callable[..., Seen]) -> None:

@@ -98,7 +98,7 @@ def regression(**changes: object) -> Experiment:
     plain = {
         "rounds": 60,
         "model": {"name": "linear"},
-        "learn": {"learning_rate": 0.03, "noise": "learned", "rho": -1.0},
+        "learn": {"learning_rate": 0.03, "noise": "learned", "rho": -2.0},
         "rule": {"name": "surefed", "kappa": 40.0},
         "evaluate": {"every": 20},
     }

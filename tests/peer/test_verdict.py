@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -48,13 +49,14 @@ def test_the_worst_weight_is_named_by_its_layer() -> None:
 
 def test_where_a_sender_is_heading_is_told() -> None:
     one = torch.ones(1, 6)
-    inspection = Inspection(one == 0, (one - 1).long(), (one - 1).long(), one * 2.5, heading=one * -0.25)
-    assert found(inspection)["bert"] == (
-        "distrusted",
-        7,
-        "its heading agrees with ours by -0.25; no weight lies outside the band; the worst is in 0.weight, 2.5 stds "
-        "away",
-    )
+    seen = Inspection(one == 0, (one - 1).long(), (one - 1).long(), one * 2.5, one * -0.25)
+    band, way = "no weight lies outside the band; the worst is in 0.weight, 2.5 stds away", "agrees with ours by -0.25"
+    for fault, why in (
+        (1, f"it goes another way than our data: its heading {way}; {band}"),
+        (2, f"it would set us back, and we lag behind what our data tells us; its heading {way}; {band}"),
+        (3, f"{band}; its heading {way}"),
+    ):
+        assert found(replace(seen, fault=(one * fault).to(torch.uint8)))["bert"] == ("distrusted", 7, why)
 
 
 def test_a_rule_without_a_band_only_says_that_it_left_somebody_out() -> None:

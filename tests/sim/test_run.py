@@ -559,7 +559,7 @@ def test_random_graphs_follow_the_experiments_seed() -> None:
 
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     given = small(
-        rule={"name": "surefed", "kappa": np.float64(4), "heading": "off", "std_floor": 0}, rounds=np.int64(12)
+        rule={"name": "surefed", "kappa": np.float64(4), "heading": "off", "std_floor": 0.0}, rounds=np.int64(12)
     )
     run(given, out=tmp_path / "one")
     run(small(), out=tmp_path / "other")

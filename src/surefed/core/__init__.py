@@ -13,9 +13,10 @@ from surefed.core.errors import (
 from surefed.core.gaussian import kl, pool, pool_within, sample
 from surefed.core.heading import Ways, own_way, ways
 from surefed.core.streams import Round, Stream, generator
-from surefed.core.trust import Distances, Scope, band, confidence_set, inside, introspect, measure
+from surefed.core.trust import FAULTS, Distances, Scope, band, confidence_set, inside, introspect, measure
 
 __all__ = [
+    "FAULTS",
     "RHO_MAX",
     "RHO_MIN",
     "STD_MAX",

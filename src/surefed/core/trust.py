@@ -18,6 +18,11 @@ Scope = Literal["mean", "mean_and_std", "whole_belief"]
 or the whole belief of a client with any violating weight (the paper's text)."""
 
 
+FAULTS = ("", "another way", "backwards", "outside")
+"""Why SureFED leaves a sender out, by number: it goes another way than the receiver's own data; it would set back a
+receiver that lags behind what it knows itself; weights of it lie outside the band. 0 where it is trusted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Distances:
     """How far each sender lies from each receiver's reference. All are [receiver, sender].

@@ -21,6 +21,8 @@ FIGURES = (
     "trusted.nobody",
     "outside.honest",
     "outside.malicious",
+    "heading.honest",
+    "heading.malicious",
     "overwritten",
     "loss.mean",
     "rmse.mean",

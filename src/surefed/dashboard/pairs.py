@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from surefed.core import RecordError
+from surefed.core import FAULTS, RecordError
 from surefed.dashboard.run import Run
 from surefed.dashboard.snapshots import Array, Snapshot, place, rounds, snapshot
 
@@ -28,7 +28,8 @@ class Pairs:
     """A snapshot of a small federation.
 
     states: NONE, DISTRUSTED or TRUSTED. outside: weights outside the band. worst: the weight most stds away.
-    sigmas: how many. All [receiver, sender]; the latter three only under rules that inspect weights.
+    sigmas: how many. heading: how well the ways from the start agree. fault: an index of core.FAULTS, why it was left
+    out. All [receiver, sender]; all but the first only under rules that have such a thing.
     merit: accuracy or R2. [client] malicious, overwritten: [client]
     """
 
@@ -36,6 +37,8 @@ class Pairs:
     outside: Array | None
     worst: Array | None
     sigmas: Array | None
+    heading: Array | None
+    fault: Array | None
     merit: Array | None
     malicious: Array | None
     overwritten: Array | None
@@ -114,6 +117,8 @@ def _read(folder: Path, round: int) -> Pairs:
             outside=_optional(arrays, "outside", np.float32, shape),
             worst=_optional(arrays, "worst", np.int32, shape),
             sigmas=_optional(arrays, "sigmas", np.float32, shape),
+            heading=_optional(arrays, "heading", np.float32, shape),
+            fault=_optional(arrays, "fault", np.uint8, shape),
             merit=_optional(arrays, merit, np.float32, shape[1:]),
             malicious=_optional(arrays, "malicious", np.bool_, shape[1:]),
             overwritten=_optional(arrays, "overwritten", np.float32, shape[:1]),
@@ -135,21 +140,19 @@ def _of_peer(run: Run, round: int) -> Pairs:
     if len(sites) > WHOLE:
         raise RecordError(f"{len(sites)} sites are too many to show each pair")
     own, size = sites.index(run.site), (len(sites), len(sites))
-    states, outside, sigmas = (
-        np.zeros(size, np.uint8),
-        np.full(size, np.nan, np.float32),
-        np.full(size, np.nan, np.float32),
-    )
-    worst = np.zeros(size, np.int32)
+    states = np.zeros(size, np.uint8)
+    outside, sigmas, heading = (np.full(size, np.nan, np.float32) for _ in range(3))
+    worst, fault = np.zeros(size, np.int32), np.zeros(size, np.uint8)
     states[own, own] = TRUSTED
     for site, told in table.verdicts[table.rounds.index(round)].items():
         if site not in sites or not isinstance(told, dict):
             continue
         at = own, sites.index(site)
         states[at] = {"trusted": TRUSTED, "distrusted": DISTRUSTED}.get(str(told.get("verdict")), NONE)
-        outside[at], sigmas[at] = number(told.get("outside")), number(told.get("sigmas"))
+        outside[at], sigmas[at], heading[at] = (number(told.get(name)) for name in ("outside", "sigmas", "heading"))
+        fault[at] = FAULTS.index(why) if (why := told.get("fault")) in FAULTS else 0
         worst[at] = int(np.nan_to_num(number(told.get("weight"))))
-    return Pairs(states, outside, worst, sigmas, merit=None, malicious=None, overwritten=None)
+    return Pairs(states, outside, worst, sigmas, heading, fault, merit=None, malicious=None, overwritten=None)
 
 
 def number(value: object) -> float:

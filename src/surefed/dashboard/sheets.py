@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from surefed.core import FAULTS
 from surefed.dashboard import trust
 from surefed.dashboard.crowd import crowd
 from surefed.dashboard.pairs import NONE, TRUSTED, WHOLE, clients_in, pairs
@@ -49,14 +50,16 @@ def at_round(run: Run, round: int) -> Iterator[Row]:
         yield from _groups(run, round)
         return
     seen, clients, layer = pairs(run, round), run.clients, Layers(run)
-    yield ("round", "receiver", "sender", "sender_malicious", "trusted", "outside", "worst", "layer", "sigmas")
+    yield ("round", "receiver", "sender", "sender_malicious", "trusted", "outside", "worst", "layer", "sigmas",
+           "heading", "fault")  # fmt: skip
     for receiver, sender in np.argwhere(seen.states != NONE):
         bad = "" if seen.malicious is None else int(seen.malicious[sender])
         values = [None if (at := getattr(seen, name)) is None else at[receiver, sender] for name in trust.FIELDS[1:]]
-        outside, worst, sigmas = (None if value is None else known(float(value)) for value in values)
+        outside, worst, sigmas, heading, fault = (None if value is None else known(float(value)) for value in values)
         yield (
             round, _name(clients, receiver), _name(clients, sender), bad,
             int(seen.states[receiver, sender] == TRUSTED), outside, worst, layer.of(worst), sigmas,
+            heading, _fault(fault),
         )  # fmt: skip
 
 
@@ -74,9 +77,11 @@ def _groups(run: Run, round: int) -> Iterator[Row]:
 def edge(run: Run, receiver: int, sender: int) -> Iterator[Row]:
     """One pair in every snapshot."""
     told, layer = trust.edge(run, receiver, sender, most=1 << 30), Layers(run)
-    yield ("round", "trusted", "outside", "worst", "layer", "sigmas")
-    for round, state, outside, worst, sigmas in zip(*(told[name] for name in ("round", *trust.FIELDS)), strict=True):
-        yield (round, None if state == NONE else int(state == TRUSTED), outside, worst, layer.of(worst), sigmas)
+    yield ("round", "trusted", "outside", "worst", "layer", "sigmas", "heading", "fault")
+    lines = zip(*(told[name] for name in ("round", *trust.FIELDS)), strict=True)
+    for round, state, outside, worst, sigmas, heading, fault in lines:
+        trusted = None if state == NONE else int(state == TRUSTED)
+        yield (round, trusted, outside, worst, layer.of(worst), sigmas, heading, _fault(fault))
 
 
 class Layers:
@@ -92,6 +97,11 @@ class Layers:
             return None
         at = int(np.searchsorted(self._ends, weight, side="right"))
         return self._names[at] if at < len(self._names) else None
+
+
+def _fault(number: float | None) -> str | None:
+    """Why somebody was left out, in a word."""
+    return None if number is None or number >= len(FAULTS) else FAULTS[int(number)]
 
 
 def _name(clients: list[str], at: int) -> str:

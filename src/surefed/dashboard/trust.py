@@ -29,7 +29,7 @@ def at_round(run: Run, round: int) -> dict[str, Any]:
         return {"round": round, "clients": clients, "whole": False, "blocks": crowd(run.path, round)}
     seen = pairs(run, round)
     told: dict[str, Any] = {"round": round, "clients": clients, "whole": True, "flows": flows(seen)}
-    for name in ("states", "outside", "worst", "sigmas", "merit", "overwritten"):
+    for name in ("states", "outside", "worst", "sigmas", "heading", "fault", "merit", "overwritten"):
         value = getattr(seen, name)
         told[name] = None if value is None else packed(value)
     return told
@@ -86,7 +86,7 @@ def edge(run: Run, receiver: int, sender: int, most: int = HISTORY) -> dict[str,
     return told | {"sampled": [len(lines), len(there)], "layers": by_layer(run, lines), "kappa": kappa(run)}
 
 
-FIELDS = ("state", "outside", "worst", "sigmas")
+FIELDS = ("state", "outside", "worst", "sigmas", "heading", "fault")
 
 
 def _from_pairs(run: Run, round: int, receiver: int, sender: int) -> dict[str, Any] | None:

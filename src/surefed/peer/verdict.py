@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from surefed.core import FAULTS
 from surefed.learn import Network
 from surefed.rules import Inspection
 
@@ -19,7 +20,7 @@ class Verdict:
     round: that of the belief which was used; None if there was none.
     outside: how many of its weights lay outside the band. weight: the one that lay the most stds (sigmas) away, and the
         layer it belongs to. heading: how well its way from the start agrees with the site's own local one, -1 to 1.
-        All None where the rule has no such thing.
+        fault: what it was left out for, one of core.FAULTS. All None where the rule has no such thing.
     """
 
     verdict: Finding
@@ -30,6 +31,7 @@ class Verdict:
     weight: int | None = None
     layer: str | None = None
     heading: float | None = None
+    fault: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """As a record has it."""
@@ -77,18 +79,22 @@ def _judged(inspection: Inspection, place: int, round: int, network: Network) ->
         return Verdict(finding, round, "" if finding == "trusted" else "the rule left it out", heading=heading)
     outside, weight = int(inspection.outside[0, place]), int(inspection.worst[0, place])
     sigmas, layer = round_off(float(inspection.sigmas[0, place])), network.layer_of(weight)
-    why = "" if finding == "trusted" else _why(outside, sigmas, layer, heading)
-    return Verdict(finding, round, why, outside, sigmas, weight, layer, heading)
+    fault = None if inspection.fault is None else FAULTS[int(inspection.fault[0, place])]
+    why = "" if finding == "trusted" else _why(fault, outside, sigmas, layer, heading)
+    return Verdict(finding, round, why, outside, sigmas, weight, layer, heading, fault)
 
 
-def _why(outside: int, sigmas: float, layer: str, heading: float | None) -> str:
-    """Why a sender was left out: how many weights, which layer, how many stds, and where it is heading."""
+def _why(fault: str | None, outside: int, sigmas: float, layer: str, heading: float | None) -> str:
+    """Why a sender was left out: what was wrong with its way, how many weights, which layer, how many stds."""
     lie = "no weight lies" if outside == 0 else "1 weight lies" if outside == 1 else f"{outside} weights lie"
     band = f"{lie} outside the band; the worst is in {layer}, {sigmas:g} stds away"
     if heading is None:
         return band
-    way = f"its heading agrees with ours by {heading:.2f}"
-    return f"{band}; {way}" if outside else f"{way}; {band}"
+    way = {
+        "another way": "it goes another way than our data: its heading agrees with ours by",
+        "backwards": "it would set us back, and we lag behind what our data tells us; its heading agrees with ours by",
+    }.get(fault or "")
+    return f"{way} {heading:.2f}; {band}" if way else f"{band}; its heading agrees with ours by {heading:.2f}"
 
 
 def round_off(value: float) -> float:

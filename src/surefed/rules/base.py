@@ -69,6 +69,7 @@ class Inspection:
     sigmas: how many stds it is away. [receiver, sender]
     heading: how well the sender's way from the start agrees with the receiver's local one, from -1 to 1.
         [receiver, sender]
+    fault: why the sender was left out, an index of core.FAULTS. uint8 [receiver, sender]
     overwritten: how many weights introspection put back. int64 [receiver]
     told: how many malicious senders the rule was told to reckon with. int64 [receiver]
     used: how many it did reckon with: fewer where it is not defined for so many. int64 [receiver]
@@ -80,6 +81,7 @@ class Inspection:
     worst: Tensor | None = None
     sigmas: Tensor | None = None
     heading: Tensor | None = None
+    fault: Tensor | None = None
     overwritten: Tensor | None = None
     told: Tensor | None = None
     used: Tensor | None = None

@@ -101,7 +101,7 @@ def surefed(
         width = band(local, disagreement(at, local, c, per_layer) if kappa == "auto" else kappa)
         if at.certain is not None:
             width = width.masked_fill(at.certain, torch.inf)
-        going, same_way = None, edges
+        going, same_way, backwards = None, edges, torch.zeros_like(edges)
         if heading != "off":
             assert at.start is not None
             theirs, own = ways(local, at.start, sent.mean, edges), own_way(local, at.start, at.social.mean)
@@ -110,12 +110,15 @@ def surefed(
             if reach > 0:
                 assert at.previous is not None
                 before = own_way(local, at.start, at.previous.mean)
-                backwards = theirs.reach < before.reach[:, None]
-                same_way &= ~(backwards & (own.reach < reach)[:, None])
+                backwards = same_way & (theirs.reach < before.reach[:, None]) & (own.reach < reach)[:, None]
+                same_way &= ~backwards
         if at.detail or agreement < 1:
             distances = measure(local, width, sent.mean, detail=True, edges=edges)
             trusted = confidence_set(distances, same_way, sent.weights, agreement)
-            seen = Inspection(trusted, distances.outside, distances.worst, distances.sigmas, going)
+            fault = torch.where(backwards, 2, torch.where(edges & ~same_way, 1, torch.where(edges & ~trusted, 3, 0)))
+            seen = Inspection(
+                trusted, distances.outside, distances.worst, distances.sigmas, going, fault.to(torch.uint8)
+            )
         else:
             trusted = inside(local, width, sent.mean, same_way)
             seen = Inspection(trusted)

@@ -62,7 +62,7 @@ def evaluate(setup: Setup, world: World, inspection: Inspection) -> Evaluation:
         figures["overwritten"] = _mean(inspection.overwritten[~setup.malicious].float())
     if inspection.told is not None and inspection.used is not None:
         figures["bound"] = _bound(inspection.told[~setup.malicious], inspection.used[~setup.malicious])
-    for name in ("outside", "worst", "sigmas", "heading", "overwritten"):
+    for name in ("outside", "worst", "sigmas", "heading", "fault", "overwritten"):
         value = getattr(inspection, name)
         if value is not None:
             arrays[name] = value

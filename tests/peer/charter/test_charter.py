@@ -63,7 +63,7 @@ def test_the_order_of_the_members_is_kept() -> None:
 def test_every_default_is_written_out() -> None:
     assert values()["learn"]["learning_rate"] == 0.001
     assert values()["learn"]["kind"] == "variational"
-    assert values()["rule"]["std_floor"] == 0
+    assert values()["rule"]["std_floor"] == 1
     assert values()["approvals"] == 3  # more than half of four
 
 

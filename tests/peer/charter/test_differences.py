@@ -27,7 +27,7 @@ def test_equal_charters_do_not_differ() -> None:
         ({"learn": Learn(learning_rate=0.01)}, "learn.learning_rate is 0.001 here and 0.01 there"),
         ({"rule": Rule(name="surefed", kappa=4.0)}, "rule.kappa is 14 here and 4 there"),
         ({"rule": Rule(name="surefed", new=1)}, "rule.new is not set here and 1 there"),
-        ({"rule": Rule(name="surefed")}, "rule.std_floor is 0 here and not set there"),
+        ({"rule": Rule(name="surefed")}, "rule.std_floor is 1 here and not set there"),
         ({"model_digest": "0" * 32}, "use the same model code, seed and torch"),
         ({"authority": "0" * 64}, "the certificates come from different authorities"),
     ],

@@ -1,6 +1,8 @@
 // A round's snapshot, unpacked: who trusted whom.
 import { numbers } from "./api.js";
 
+// Why a sender was left out, by number, in a word for tables.
+export const FAULT = { way: 1, back: 2, outside: 3, words: ["", "another way", "sets back", "outside"] };
 export const PAIR = { none: 0, distrusted: 1, trusted: 2 };
 
 export function unpack(table) {
@@ -11,6 +13,8 @@ export function unpack(table) {
     outside: numbers(table.outside, Float32Array),
     worst: numbers(table.worst, Int32Array),
     sigmas: numbers(table.sigmas, Float32Array),
+    heading: numbers(table.heading, Float32Array),
+    fault: numbers(table.fault, Uint8Array),
     merit: numbers(table.merit, Float32Array),
     overwritten: numbers(table.overwritten, Float32Array),
   };

@@ -39,6 +39,11 @@ const PANELS = [
     format: share,
   },
   {
+    title: "Agreement with the client's own way: honest, malicious dashed",
+    solid: "heading.honest",
+    dashed: "heading.malicious",
+  },
+  {
     title: "Weights outside the band: honest, malicious dashed",
     solid: "outside.honest",
     dashed: "outside.malicious",

@@ -3,7 +3,7 @@ import { theme, trustRamp } from "../colours.js";
 import { ask, numbers } from "../api.js";
 import { choice, el, renew, say, toggles } from "../dom.js";
 import { Figure } from "../figure.js";
-import { PAIR, dangerous, sorted } from "../pairs.js";
+import { FAULT, PAIR, dangerous, sorted } from "../pairs.js";
 import { cut, percent, short, weight, who } from "../words.js";
 import { diamond, swatch } from "../marks.js";
 
@@ -130,6 +130,8 @@ class Trust {
         ["receiver", names[receiver]],
         ["sender", names[sender]],
         ["verdict", ["not heard", "left out", "trusted"][snap.states[at]]],
+        ["because", snap.fault?.[at] ? FAULT.words[snap.fault[at]] : null],
+        ["heading", snap.heading && snap.states[at] ? snap.heading[at].toFixed(2) : null],
         ["outside", snap.outside ? `${short(snap.outside[at])} of ${short(weights)} weights` : null],
         ["worst weight", snap.worst && snap.states[at] ? weight(layers, snap.worst[at]) : null],
         ["sigmas", snap.sigmas && snap.states[at] ? short(snap.sigmas[at]) : null],

@@ -1,9 +1,9 @@
-// Why one client trusts another or not: how many weights lie outside its band, which is the worst, and where.
+// Why one client trusts another or not: whether it goes the same way, how many weights lie outside its band, and where.
 import { ask } from "../api.js";
 import { chart } from "../chart.js";
 import { choice, el, renew } from "../dom.js";
 import { Figure } from "../figure.js";
-import { PAIR } from "../pairs.js";
+import { FAULT, PAIR } from "../pairs.js";
 import { cut, percent, short, weight, who } from "../words.js";
 
 export function create(app) {
@@ -16,7 +16,7 @@ class Why {
     this.figure = new Figure({
       label: "One pair over the rounds",
       draw: (pen, width, height, look) => this.draw(pen, width, height, look),
-      height: (width) => (width > 560 ? 470 : 540) + 22 * Math.min(8, this.told?.layers.length ?? 0),
+      height: (width) => (width > 560 ? 470 : 540) + (this.headed() ? 150 : 0) + 22 * this.layers().length,
     });
     this.controls = el("div", { class: "controls" });
     this.story = el("p", { class: "story" });
@@ -40,6 +40,17 @@ class Why {
     return "Why";
   }
 
+  // The layers that are drawn: none where no weight was ever outside, and headings tell the story.
+  layers() {
+    const all = this.told?.layers.slice(0, 8) ?? [];
+    return this.headed() && !all.some((layer) => layer.rounds) ? [] : all;
+  }
+
+  // Whether the rule looks at headings.
+  headed() {
+    return Boolean(this.told?.heading.some((value) => value !== null));
+  }
+
   // The pair asked about: that in the address, else an honest client and the neighbour furthest outside its band.
   pair(snap) {
     const { app } = this,
@@ -59,7 +70,10 @@ class Why {
       const others = names
         .map((_, at) => at)
         .filter((at) => at !== receiver && snap.states[receiver * snap.clients + at]);
-      const far = (at) => (snap.outside ? snap.outside[receiver * snap.clients + at] : 0);
+      const far = (at) => {
+        const cell = receiver * snap.clients + at;
+        return (snap.outside ? snap.outside[cell] : 0) + (snap.fault?.[cell] ? 1e9 : 0);
+      };
       sender = others.reduce((best, at) => (best === null || far(at) > far(best) ? at : best), null);
     }
     return [receiver, sender ?? (receiver ? 0 : Math.min(1, names.length - 1))];
@@ -120,14 +134,10 @@ class Why {
       { names, weights, layers } = this.app.run;
     let at = told.round.indexOf(snap.round);
     if (at < 0) at = told.round.length - 1;
-    const line = snap.whole
-      ? {
-          state: snap.states[receiver * snap.clients + sender],
-          outside: snap.outside?.[receiver * snap.clients + sender],
-          worst: snap.worst?.[receiver * snap.clients + sender],
-          sigmas: snap.sigmas?.[receiver * snap.clients + sender],
-        }
-      : { state: told.state[at], outside: told.outside[at], worst: told.worst[at], sigmas: told.sigmas[at] };
+    const line = { state: told.state[at] };
+    for (const name of ["outside", "worst", "sigmas", "heading", "fault"])
+      line[name] = snap.whole ? snap[name]?.[receiver * snap.clients + sender] : told[name][at];
+    if (snap.whole) line.state = snap.states[receiver * snap.clients + sender];
     const [one, other] = [receiver, sender].map((at) => who(names[at] ?? String(at)));
     const opening = `In round ${snap.round}, ${one}`;
     if (line.state === PAIR.none || line.state === undefined) return `${opening} does not hear ${other}.`;
@@ -139,24 +149,36 @@ class Why {
       line.sigmas === null || Number.isNaN(line.sigmas)
         ? ""
         : ` The weight furthest away is ${weight(layers, line.worst)}, ${short(line.sigmas)} sigmas from ${one}'s own belief${band}.`;
-    return `${verdict}: ${short(line.outside)} of ${short(weights)} weights (${percent(line.outside / weights, 2)}) lie outside its band.${far}`;
+    const some = `${short(line.outside)} of ${short(weights)} weights (${percent(line.outside / weights, 2)}) lie`;
+    const count = `${line.outside ? some : "none of its weights lies"} outside its band.${far}`;
+    const too = line.outside ? `Besides, ${count}` : `N${count.slice(1)}`;
+    if (line.heading === null || line.heading === undefined || Number.isNaN(line.heading)) return `${verdict}: ${count}`;
+    const agrees = `${line.heading.toFixed(2)}, 1 being the same way and 0 nothing in common`;
+    if (line.fault === FAULT.way)
+      return `${verdict}, because it goes another way than ${one}'s own data: their headings agree by ${agrees}. ${too}`;
+    if (line.fault === FAULT.back)
+      return `${verdict}, because it would set ${one} back, which lags behind what it knows from its own data. Their headings agree by ${agrees}. ${too}`;
+    return `${verdict}: ${count} Their headings agree by ${agrees}.`;
   }
 
   draw(pen, width, height, look) {
     const { told, snap } = this;
     if (!told?.round.length) return;
-    const layers = told.layers.slice(0, 8),
+    const layers = this.layers(),
       x = [0, Math.max(1, told.round.at(-1))];
     const bars = layers.length ? 34 + 22 * layers.length : 0;
     this.strip(pen, look, width, x);
-    const boxes = [0, 1].map((at) => ({
-      x: 0,
-      y: 44 + (at * (height - bars - 50)) / 2,
-      width,
-      height: (height - bars - 50) / 2,
-    }));
+    const panels = this.headed() ? 3 : 2,
+      tall = (height - bars - 50) / panels;
+    const boxes = [0, 1, 2].map((at) => ({ x: 0, y: 44 + (at + panels - 3) * tall, width, height: tall }));
     const kept = told.round
-      .map((round, at) => ({ x: round, state: told.state[at], outside: told.outside[at], sigmas: told.sigmas[at] }))
+      .map((round, at) => ({
+        x: round,
+        state: told.state[at],
+        outside: told.outside[at],
+        sigmas: told.sigmas[at],
+        heading: told.heading[at],
+      }))
       .filter((one) => one.state !== PAIR.none);
     const series = (name) => {
       const known = kept.filter((one) => one[name] !== null);
@@ -186,7 +208,18 @@ class Why {
       });
     const weights = this.app.run.weights || 1,
       most = Math.max(1, ...outside.y);
-    chart(pen, boxes[0], look, {
+    if (this.headed()) {
+      const heading = series("heading");
+      chart(pen, boxes[0], look, {
+        title: "Agreement of the ways since the start",
+        series: [heading],
+        dots: dots("heading"),
+        x,
+        y: [Math.min(0, ...heading.y) * 1.1, 1],
+        cursor: snap.round,
+      });
+    }
+    chart(pen, boxes[1], look, {
       title: `Weights outside the band, of ${short(weights)}`,
       series: [outside],
       dots: dots("outside"),
@@ -196,7 +229,7 @@ class Why {
       cursor: snap.round,
     });
     const marks = told.kappa ? [{ y: told.kappa, text: `band: ${short(told.kappa)} sigmas` }] : [];
-    chart(pen, boxes[1], look, {
+    chart(pen, boxes[2], look, {
       title: "The worst weight, in sigmas of the receiver's own belief",
       series: [sigmas],
       dots: dots("sigmas"),
@@ -266,8 +299,14 @@ class Why {
     const at = (other) => receiver * snap.clients + other;
     const list = names.map((_, other) => other).filter((other) => snap.states[at(other)] !== PAIR.none);
     const far = (other) => (snap.outside && !Number.isNaN(snap.outside[at(other)]) ? snap.outside[at(other)] : -1);
-    list.sort((one, other) => far(other) - far(one) || one - other);
-    const inspected = Boolean(snap.outside);
+    const left = (other) => Number(snap.states[at(other)] !== PAIR.trusted);
+    list.sort((one, other) => left(other) - left(one) || far(other) - far(one) || one - other);
+    const inspected = Boolean(snap.outside),
+      headed = Boolean(snap.heading);
+    const verdict = (other) => {
+      if (snap.states[at(other)] === PAIR.trusted) return "trusted";
+      return snap.fault?.[at(other)] ? FAULT.words[snap.fault[at(other)]] : "left out";
+    };
     renew(
       this.table,
       el(
@@ -279,7 +318,7 @@ class Why {
           el(
             "tr",
             {},
-            ...["sender", "", ...(inspected ? ["outside", "sigmas"] : [])].map((text) => el("th", { text })),
+            ...["sender", "", ...(headed ? ["heading"] : []), ...(inspected ? ["outside", "sigmas"] : [])].map((text) => el("th", { text })),
           ),
         ),
         el(
@@ -306,11 +345,14 @@ class Why {
                   }),
                 ),
               ),
-              el("td", { class: "left", text: snap.states[at(other)] === PAIR.trusted ? "trusted" : "left out" }),
+              el("td", { class: "left", text: verdict(other) }),
+              ...(headed
+                ? [el("td", { text: Number.isNaN(snap.heading[at(other)]) ? "-" : snap.heading[at(other)].toFixed(2) })]
+                : []),
               ...(inspected
                 ? [
                     el("td", {
-                      text: `${short(snap.outside[at(other)])} (${percent(snap.outside[at(other)] / weights, 1)})`,
+                      text: `${short(snap.outside[at(other)])}${headed ? "" : ` (${percent(snap.outside[at(other)] / weights, 1)})`}`,
                     }),
                     el("td", { text: snap.sigmas ? short(snap.sigmas[at(other)]) : "-" }),
                   ]
