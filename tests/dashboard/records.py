@@ -92,7 +92,7 @@ def parted(folder: Path, **options: Any) -> Recorder:
 
 
 def headed(folder: Path, fault: int) -> Recorder:
-    """A finished run under a rule that looks at headings: whoever is left out has that fault, and a heading of -0.25."""
+    """A finished run under a rule with headings: whoever is left out has that fault, and a heading of -0.25."""
     made = begin(folder)
     for round in (1, 40):
         seen = arrays(apart=round == 40)

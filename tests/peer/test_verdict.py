@@ -50,7 +50,10 @@ def test_the_worst_weight_is_named_by_its_layer() -> None:
 def test_where_a_sender_is_heading_is_told() -> None:
     one = torch.ones(1, 6)
     seen = Inspection(one == 0, (one - 1).long(), (one - 1).long(), one * 2.5, one * -0.25)
-    band, way = "no weight lies outside the band; the worst is in 0.weight, 2.5 stds away", "agrees with ours by -0.25"
+    band, way = (
+        "no weight lies outside the band, the farthest, in 0.weight, is 2.5 stds away",
+        "agrees with ours by -0.25",
+    )
     for fault, why in (
         (1, f"it goes another way than our data: its heading {way}; {band}"),
         (2, f"it would set us back, and we lag behind what our data tells us; its heading {way}; {band}"),

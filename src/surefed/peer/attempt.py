@@ -43,9 +43,9 @@ TERMS: dict[str, Any] = {
     "classes": 10,
     "deadline": 60.0,
     "learn": {"batches": 20, "batch_size": 10, "learning_rate": 0.003},
-    "rule": {"name": "surefed", "kappa": "auto"},
+    "rule": {"name": "surefed"},
 }
-"""What the founders of a trial agree on: the band measures itself, so nobody has to know its width."""
+"""What the founders of a trial agree on."""
 
 
 @dataclass(frozen=True)

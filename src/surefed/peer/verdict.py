@@ -86,8 +86,10 @@ def _judged(inspection: Inspection, place: int, round: int, network: Network) ->
 
 def _why(fault: str | None, outside: int, sigmas: float, layer: str, heading: float | None) -> str:
     """Why a sender was left out: what was wrong with its way, how many weights, which layer, how many stds."""
-    lie = "no weight lies" if outside == 0 else "1 weight lies" if outside == 1 else f"{outside} weights lie"
+    lie = "1 weight lies" if outside == 1 else f"{outside} weights lie"
     band = f"{lie} outside the band; the worst is in {layer}, {sigmas:g} stds away"
+    if outside == 0:
+        band = f"no weight lies outside the band, the farthest, in {layer}, is {sigmas:g} stds away"
     if heading is None:
         return band
     way = {
