@@ -71,6 +71,11 @@ def payload(data: bytes) -> None:
     assert bool(heard.finite())
 
 
+def half(data: bytes) -> None:
+    heard = wire.decode(data, WEIGHTS, "bfloat16")
+    assert bool(heard.finite())
+
+
 def document(data: bytes) -> None:
     said = parse_charter(data)
     assert parse_charter(charter_bytes(said)) == said
@@ -133,6 +138,7 @@ READERS: list[Callable[[bytes], None]] = [
     request,
     unread,
     payload,
+    half,
     document,
     keys,
     changed_manifest,
@@ -175,6 +181,7 @@ def corpus(folder: Path) -> None:
         (request, wire.charter_request(CHARTER, SOUTH, "north")),
         (unread, wire.write_manifest(ANNOUNCED, NORTH)),
         (payload, bytes(CHARTER.size)),
+        (half, bytes(CHARTER.size // 2)),
         (document, charter_bytes(CHARTER)),
         (document, charter_bytes(AMENDED)),
         (keys, (FEDERATION.folder / "north" / "north.request").read_bytes()),

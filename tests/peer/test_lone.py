@@ -10,6 +10,7 @@ import torch
 
 from surefed.core import Belief, ConfigError
 from surefed.peer.lone import Lone
+from surefed.peer.wire import decode, encode
 from surefed.sim.engine import social
 from tests.peer.federations import Trial, trial
 
@@ -17,9 +18,12 @@ from tests.peer.federations import Trial, trial
 def play(made: Trial) -> list[Lone]:
     """Every site's rounds, each hearing whom the charter says, without a network."""
     everybody = {site: Lone(made.charter, site, made.data(site)) for site in made.sites}
+    numbers = made.charter.learn.published
     for number in range(made.charter.rounds):
         previous = {site: lone.learn() for site, lone in everybody.items()}
-        sent = {site: lone.belief.clone() for site, lone in everybody.items()}
+        sent = {
+            site: decode(encode(lone.belief, numbers), lone.belief.weights, numbers) for site, lone in everybody.items()
+        }
         for site, lone in everybody.items():
             lone.judge(previous[site], {name: sent[name] for name in lone.hears(number)})
     return list(everybody.values())
@@ -34,6 +38,7 @@ def play(made: Trial) -> list[Lone]:
         {"rule": {"name": "trimmed_mean", "trim": 1}, "graph": {"name": "time_varying", "every": 2, "share": 0.5}},
         {"rule": {"name": "gossip"}, "graph": {"name": "star"}},
         {"rule": {"name": "ubar"}},
+        {"rule": {"name": "surefed"}, "learn": {"published": "bfloat16"}},
     ],
     ids=lambda terms: str(terms["rule"]["name"]),
 )

@@ -58,6 +58,10 @@ class Belief:
         """Some of the clients, or `[clients, weights]`."""
         return Belief(self.mean[part], self.rho[part])
 
+    def rounded(self) -> Belief:
+        """Every number to the nearest bfloat16, as a message of half the size has it; float32 again."""
+        return Belief(self.mean.bfloat16().float(), self.rho.bfloat16().float())
+
     def finite(self) -> Tensor:
         """Which rows hold only finite numbers. bool [...]"""
         if self.mean.dim() == 2 and cuda.fits(self.mean, self.rho):

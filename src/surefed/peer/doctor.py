@@ -157,7 +157,8 @@ def _dry(lone: Lone) -> Finding:
     """One round without neighbours, on a copy that is thrown away."""
     began = time.perf_counter()
     previous = lone.learn()
-    decode(encode(lone.belief), lone.belief.weights)
+    numbers = lone.setup.experiment.learn.published
+    decode(encode(lone.belief, numbers), lone.belief.weights, numbers)
     lone.judge(previous, {})
     return Finding("dry round", "PASS", f"learned, encoded and judged in {time.perf_counter() - began:.2f} s")
 

@@ -95,6 +95,8 @@ class Lone:
     def judge(self, previous: Belief, heard: Mapping[str, Belief]) -> Inspection:
         """Judge what was heard, by site, with the rule of the charter, and move on to the next round."""
         own, needs = social(self.setup, self.world), self.setup.rule.needs
+        if self.setup.experiment.learn.published == "bfloat16":
+            own = own.rounded()  # one hears oneself as the others do
         mean, rho = torch.zeros(len(self.sites), own.weights), torch.zeros(len(self.sites), own.weights)
         edges = torch.zeros(1, len(self.sites), dtype=torch.bool)
         for row, name in enumerate(self.sites):

@@ -197,7 +197,7 @@ class Peer:
 
     def _publish(self, number: int) -> None:
         """Give the belief to whoever may hear it."""
-        self._sent = encode(self._send(number, self.lone.belief))
+        self._sent = encode(self._send(number, self.lone.belief), self.charter.learn.published)
         if number < self._quiet or not self._serve(number, self._sent):
             self._event("silent", f"nothing is sent in round {number}: another belief may have gone out for it before")
 
@@ -223,7 +223,7 @@ class Peer:
         malformed = {site: str(why) for site, why in heard.malformed.items()}
         for site, received in heard.beliefs.items():
             try:
-                beliefs[site] = decode(received.payload, self.charter.weights)
+                beliefs[site] = decode(received.payload, self.charter.weights, self.charter.learn.published)
             except Refused as refused:
                 malformed[site] = refused.why
         inspection = self.lone.judge(previous, beliefs)

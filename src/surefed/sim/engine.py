@@ -114,7 +114,12 @@ def speak(setup: Setup, world: World) -> tuple[Belief, Sent]:
     before = social(setup, world)
     previous = before.clone() if lying or "previous" in setup.rule.needs else before
     learn(setup, world)
-    return previous, lie(setup, world, previous, edges)
+    return previous, as_sent(setup, lie(setup, world, previous, edges))
+
+
+def as_sent(setup: Setup, sent: Sent) -> Sent:
+    """What arrives of it: the numbers that the experiment's messages can hold."""
+    return sent if setup.experiment.learn.published == "float32" else replace(sent, belief=sent.belief.rounded())
 
 
 def judge(setup: Setup, world: World, previous: Belief, sent: Sent, *, detail: bool = False) -> Inspection:

@@ -125,6 +125,8 @@ class Learn(Section):
     """Whether the optimiser remembers across rounds."""
     moments: Literal["float32", "bfloat16"] = "float32"
     """How Adam's memory is kept; bfloat16 takes half the room, rounded at random (variational)."""
+    published: Literal["float32", "bfloat16"] = "float32"
+    """How beliefs are sent; bfloat16 takes half the room on the wire, rounded to the nearest."""
     early_stop: int = Field(0, ge=0, strict=True)
     """Stop a local belief after this many rounds in a row below its best held-out accuracy; 0 never stops it."""
     noise: Annotated[float, Field(gt=0, le=1e6)] | Literal["learned"] = 1.0
@@ -241,10 +243,10 @@ class Experiment(Section):
     def digest(self) -> str:
         """A digest of every value that decides the result; the name and the pace of checkpoints do not.
 
-        Moments in float32 go without saying.
+        That moments and messages are float32 goes without saying.
         """
-        silent: dict[str, Any] = {"learn": {"moments"}} if self.learn.moments == "float32" else {}
-        told = self.model_dump(exclude={"name": True, "checkpoint_every": True, **silent})
+        silent = {key for key in ("moments", "published") if getattr(self.learn, key) == "float32"}
+        told = self.model_dump(exclude={"name": True, "checkpoint_every": True, "learn": silent})
         values = json.dumps(_canonical(told), sort_keys=True)
         return hashlib.blake2b(values.encode(), digest_size=16).hexdigest()
 

@@ -24,6 +24,26 @@ def test_a_belief_is_its_means_then_its_rhos_in_little_endian_float32() -> None:
     assert encode(belief) == bytes.fromhex("0000803f 000000c0 0000003f 000040c0")
 
 
+def test_half_the_size_is_the_upper_half_of_each_number_rounded() -> None:
+    # 1 + 2^-8 lies half way between two bfloat16, and goes to the even one, 1.0; 1 + 3 * 2^-8 to 1 + 2^-6, 0x3f82
+    belief = Belief(torch.tensor([1.0, 1 + 2.0**-8]), torch.tensor([1 + 3 * 2.0**-8, -3.0]))
+    assert encode(belief, "bfloat16") == bytes.fromhex("803f 803f 823f 40c0")
+    heard = decode(encode(belief, "bfloat16"), 2, "bfloat16")
+    assert torch.equal(heard.mean, belief.rounded().mean)
+    assert torch.equal(heard.rho, belief.rounded().rho)
+    with pytest.raises(Refused, match="8 bytes do not hold 2 means and rhos as float32"):
+        decode(encode(belief, "bfloat16"), 2)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"), [(0x7FC0, Reason.NOT_FINITE), (0xFF80, Reason.NOT_FINITE), (0x807F, Reason.SUBNORMAL)]
+)
+def test_a_bad_number_of_half_the_size_is_refused(pattern: int, reason: Reason) -> None:
+    with pytest.raises(Refused, match="the rho of weight 0") as refused:
+        decode(struct.pack("<4H", 0x3F80, 0x8000, pattern, 0x3F80), 2, "bfloat16")
+    assert refused.value.reason is reason
+
+
 @given(
     st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False), min_size=2, max_size=20)
 )

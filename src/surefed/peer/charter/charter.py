@@ -115,8 +115,8 @@ class Charter(Stated):
 
     @property
     def size(self) -> int:
-        """Bytes of a belief on the wire: mean and rho of every weight, as float32."""
-        return 8 * self.weights
+        """Bytes of a belief on the wire: mean and rho of every weight, four bytes each or two."""
+        return (8 if self.learn.published == "float32" else 4) * self.weights
 
     @property
     def chunks(self) -> int:

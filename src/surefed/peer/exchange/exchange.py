@@ -179,7 +179,7 @@ class Exchange:
 
     def check(self, payload: bytes) -> None:
         """Refuse bytes that hold no belief."""
-        check(payload, self._charter.weights)
+        check(payload, self._charter.weights, self._charter.learn.published)
 
     def refuse(self, site: str, refused: Refused) -> None:
         """Count it; keep the proof if it is equivocation; find out whether another charter explains it."""

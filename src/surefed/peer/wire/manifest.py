@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from surefed.peer.charter import Charter
 from surefed.peer.refused import Reason, Refused
-from surefed.peer.wire.payload import DTYPE
+from surefed.peer.wire.payload import DTYPES
 from surefed.peer.wire.signed import Signer, Spoken, believe, seal, unseal
 
 PURPOSE = b"surefed manifest 1"
@@ -44,7 +44,7 @@ def manifest_for(charter: Charter, signer: Signer, round: int, payload: bytes) -
         sender=signer.site,
         round=round,
         weights=charter.weights,
-        dtype=DTYPE,
+        dtype=DTYPES[charter.learn.published],
         size=len(payload),
         chunk=charter.chunk,
         sha256=hashlib.sha256(payload).hexdigest(),
@@ -73,7 +73,8 @@ def read_manifest(message: bytes, charter: Charter, *, sender: str | None = None
         raise Refused(
             Reason.CERTIFICATE, f"{said.sender} names a certificate that the charter does not know as its own"
         )
-    allowed = {"weights": charter.weights, "dtype": DTYPE, "size": charter.size, "chunk": charter.chunk}
+    dtype = DTYPES[charter.learn.published]
+    allowed = {"weights": charter.weights, "dtype": dtype, "size": charter.size, "chunk": charter.chunk}
     for name, right in allowed.items():
         if getattr(said, name) != right:
             raise Refused(
