@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import math
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
 from surefed.core import Stream, generator
-from surefed.core.streams import key, philox
+from surefed.core.streams import key, philox, seeding_torch
 
 
 @pytest.mark.parametrize(
@@ -93,3 +95,16 @@ def test_names_are_stable_for_ever() -> None:
     """A changed name would change every published result."""
     assert key(0, "noise", "a") == 0x212F95F0106FC8AA
     assert generator(0, "split").integers(1000) == 50
+
+
+def test_threads_take_turns_at_torchs_own_generator() -> None:
+    def drawn(seed: int) -> float:
+        with seeding_torch(seed):
+            time.sleep(0.001)  # somebody else would seed it anew meanwhile
+            return float(torch.rand(()))
+
+    alone = [drawn(seed) for seed in range(20)]
+    before = torch.get_rng_state()
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(drawn, range(20))) == alone
+    assert torch.equal(torch.get_rng_state(), before)

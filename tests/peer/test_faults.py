@@ -88,6 +88,21 @@ def test_a_frozen_site_is_missing_until_it_comes_back(tmp_path: Path) -> None:
     assert all(len(lines(made, site)) == 12 for site in made.sites)
 
 
+def test_one_that_fell_behind_catches_up_although_a_silent_member_makes_every_round_last(tmp_path: Path) -> None:
+    """dora is there and says nothing, so every round takes the deadline; bert loses four rounds."""
+    made, network = trial(tmp_path, sites=4, rounds=20, deadline=0.3, **RULE), Network()
+    everybody = {site: one for site, one in peers(made, network).items() if site != "dora"}
+    silent = MemoryTransport("dora", network)
+    silent.open(lambda request: None, lambda site, post: None)
+    everybody["bert"]._watch = after(3, lambda: time.sleep(1.5))
+    run_all(everybody)
+    silent.close()
+    seen = verdicts(made, "anna", of="bert")
+    assert "missing" in seen[3:8]
+    assert seen[-6:].count("trusted") >= 3  # it was never heard again when it did not hurry
+    assert sum(line["jumped"] for line in lines(made, "bert")) == 0
+
+
 def test_a_partition_that_heals(tmp_path: Path) -> None:
     made = trial(tmp_path, sites=4, rounds=14, deadline=0.4, **RULE)
     cut = threading.Event()

@@ -34,5 +34,14 @@ def test_one_that_stands_still_holds_nobody_back_for_ever() -> None:
     assert pace.jump(5, SITES, now=later) == 43
 
 
+def test_one_is_late_when_every_live_neighbour_is_beyond() -> None:
+    pace = Pace(deadline=10.0, keep=8)
+    assert not pace.late(5, SITES, now=0.0)
+    pace.note({"anna": 7, "bert": 6, "cleo": 5}, now=0.0)
+    assert not pace.late(5, SITES, now=1.0)  # cleo may be waiting for us
+    pace.note({"anna": 8, "bert": 7}, now=STILL * 10.0)
+    assert pace.late(5, SITES, now=STILL * 10.0 + 1.0)  # cleo stands still
+
+
 def test_without_a_claim_it_stays() -> None:
     assert Pace(deadline=10.0, keep=8).jump(5, SITES, now=0.0) == 5

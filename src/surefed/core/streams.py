@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -31,6 +33,21 @@ def key(seed: int, purpose: str, owner: object = "") -> int:
     """The 64-bit name of a stream."""
     name = f"surefed/{seed}/{purpose}/{owner}".encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little")
+
+
+_SEEDING = threading.RLock()
+
+
+@contextmanager
+def seeding_torch(seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """Let torch's own generator, for code that knows no other, follow from a seed; afterwards it is as it was before.
+
+    A process has one such generator, so threads take turns.
+    """
+    devices = [device] if device is not None and device.type == "cuda" else []
+    with _SEEDING, torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
 
 
 def generator(seed: int, purpose: str, owner: object = "") -> np.random.Generator:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from surefed.core import Round, Stream
+from surefed.core.streams import seeding_torch
 
 STEPS = 1 << 20
 """Weight draws of a round have numbers below this; layers draw at multiples of it, so that the two never meet."""
@@ -37,6 +38,5 @@ class Masks:
     def seeding_torch(self, device: torch.device) -> Iterator[None]:
         """Let torch's own generator follow from the first row's stream, for layers that know no other."""
         words = self.noise[:1].bits(2, round=self.round, draw=self.draw + STEPS)[0].tolist()
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            torch.manual_seed((words[0] << 31) ^ words[1])
+        with seeding_torch((words[0] << 31) ^ words[1], device):
             yield

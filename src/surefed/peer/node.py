@@ -176,7 +176,9 @@ class Peer:
         self._publish(number)
         self._say("waiting")
         end = time.monotonic() + self.charter.deadline
-        heard = self.exchange.gather(number, expected, end, staleness=self.charter.staleness)
+        self._pace.note(self.exchange.rounds_seen(), time.monotonic())
+        late = self._pace.late(number, expected, time.monotonic())
+        heard = self.exchange.gather(number, expected, end, staleness=self.charter.staleness, late=late)
         self._check_stop()
         lap("wait")
         found, inspection = self._judge(previous, expected, heard)

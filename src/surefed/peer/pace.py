@@ -2,7 +2,9 @@
 
 A site that is behind every live neighbour, further than they still serve, jumps to the least round that any of them
 claims. So nobody can push it beyond an honest neighbour, whatever they claim; who claims too little only makes it catch
-up more slowly. A neighbour whose claim has not moved for a few deadlines is not live: it cannot hold the others back.
+up more slowly. One that is behind by less does not jump but hurries: it waits for nobody who has not announced its
+round yet, or it would stay behind for ever where a silent member makes every round last. A neighbour whose claim has
+not moved for a few deadlines is not live: it cannot hold the others back.
 """
 
 from __future__ import annotations
@@ -32,6 +34,11 @@ class Pace:
         return {
             site: self._claims[site][0] for site in sites if site in self._claims and self._claims[site][1] >= since
         }
+
+    def late(self, round: int, sites: Collection[str], now: float) -> bool:
+        """Whether every live neighbour has gone beyond this round: nobody waits for it any more."""
+        claims = self.live(sites, now)
+        return bool(claims) and min(claims.values()) > round
 
     def jump(self, round: int, sites: Collection[str], now: float) -> int:
         """The round to go on with instead of `round`: a later one only if no live neighbour still serves this one."""

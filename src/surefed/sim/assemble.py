@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from surefed.attacks import ATTACKS, Attack
 from surefed.core import ConfigError, DataError, Stream, generator
 from surefed.core.registry import build, find
-from surefed.core.streams import key
+from surefed.core.streams import key, seeding_torch
 from surefed.data import Federation
 from surefed.graphs import Graph, fitting, from_networkx, named
 from surefed.learn import Categorical, Gaussian, Learner, Likelihood, Network, Point, Variational
@@ -190,8 +190,7 @@ def _model(experiment: Experiment, data: Federation, count: int, given: nn.Modul
         return given
     if section.name == GIVEN:
         raise ConfigError("this experiment's model was given in Python: run it with surefed.run(experiment, model=...)")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(key(experiment.seed, "weights") >> 1)
+    with seeding_torch(key(experiment.seed, "weights") >> 1):
         factory = find(section.name, MODELS, "model")
         if isinstance(factory, nn.Module):
             return factory

@@ -106,19 +106,27 @@ class Exchange:
             self._transport.follow(wanted)
 
     def gather(
-        self, round: int, expected: Collection[str], deadline: float, *, staleness: int = 0, grace: float = GRACE
+        self,
+        round: int,
+        expected: Collection[str],
+        deadline: float,
+        *,
+        staleness: int = 0,
+        grace: float = GRACE,
+        late: bool = False,
     ) -> Heard:
         """Pull the beliefs of a round until all are in, or until `deadline` by the monotonic clock.
 
         A belief within `staleness` rounds is used where none of the round itself came. A site that was missing last
         time and shows no sign of life is given `grace` seconds instead of the whole time, and so is, in most rounds, a
-        site that is there and yet was missing again and again.
+        site that is there and yet was missing again and again. Who is `late` waits hardly at all for a site that has
+        announced neither this round nor a later one.
         """
         sites = [site for site in dict.fromkeys(expected) if site != self.site]
         self.follow(self._followed | set(sites))
         for site in sites:
             self.neighbour(site).forget(round, staleness)
-        hunt = Gathering(self, round, staleness, deadline, grace)
+        hunt = Gathering(self, round, staleness, deadline, grace, late)
         hunt.run(sites, lambda: self._stopped)
         heard = Heard({}, {}, {}, self._ledger.fresh())
         for site in sites:

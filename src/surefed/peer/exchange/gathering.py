@@ -32,6 +32,8 @@ TRIES = 6
 """Tries in a row for one chunk before its manifest is asked for again."""
 DAMAGED = 3
 """How often a belief is pulled anew because its bytes were not what was signed."""
+HURRY = 0.1
+"""Seconds that a site which is late gives those who have not announced its round."""
 FAR = 16
 """Rounds beyond all others that nobody can have reached honestly, short of a long partition."""
 
@@ -78,6 +80,7 @@ class Gathering:
     staleness: int
     end: float
     grace: float
+    late: bool = False
     begun: float = field(default_factory=time.monotonic)
     decided: dict[str, Received | Refused | str] = field(default_factory=dict)
     over: bool = False
@@ -95,10 +98,13 @@ class Gathering:
             self._conclude(site)
 
     def _left(self, site: str) -> float:
-        """Seconds that a site still has: the whole time, or only the grace."""
+        """Seconds that a site still has: the whole time, only the grace, or next to nothing if we are late."""
         if self.over:
             return 0.0
-        whole = self.sources.neighbour(site).worth_waiting(present=site in self.sources.present())
+        neighbour = self.sources.neighbour(site)
+        if self.late and (neighbour.newest is None or neighbour.newest < self.round):
+            return min(self.end, self.begun + HURRY) - time.monotonic()
+        whole = neighbour.worth_waiting(present=site in self.sources.present())
         return (self.end if whole else min(self.end, self.begun + self.grace)) - time.monotonic()
 
     def _soonest(self, sites: Collection[str]) -> float:
