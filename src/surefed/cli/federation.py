@@ -13,7 +13,7 @@ from surefed.cli import console
 from surefed.cli.commands import FormatOption
 from surefed.cli.console import Format
 from surefed.cli.keys import AUTHORITY, KEYS, AuthorityOption, CharterArgument, FolderOption, SignerOption
-from surefed.core import IdentityError, RecordError
+from surefed.core import ConfigError, IdentityError, RecordError
 from surefed.peer import charter as charters
 from surefed.peer import identity
 from surefed.peer.charter import Charter, Draft, load_charter, sign_charter, write_charter
@@ -76,7 +76,7 @@ def sign(
         console.say(f"  {agreed.pending.said()}")
     what = f"the model {agreed.model.name!r} and the graph {agreed.graph.name!r}"
     question = f"Build {what} here, and if they are the same, sign as {signer}?"
-    if not yes and not typer.confirm(question):
+    if not yes and not _agreed(question):
         raise typer.Exit(1)
     _own_models()
     charters.check_built(agreed)
@@ -111,7 +111,7 @@ def amend(
     proposed = _proposed(agreed, request, certificate, identity.Places(folder, signer).authority)
     signed = sign_charter(proposed, signer, signing_keys(signer, folder))
     write_charter(charter, signed)
-    console.say(f"{signed.amendments[-1].said()}. {_state(signed)}")
+    console.say(_state(signed) if signed.pending is not None else f"{signed.amendments[-1].said()}. {_state(signed)}")
 
 
 @federation_app.command()
@@ -206,6 +206,14 @@ def _line(table: dict[str, Any]) -> str:
     line = ", ".join(f"{key} {value}" for key, value in table.items() if value not in (None, {}))
     line = line if line.isprintable() else ascii(line)
     return line if len(line) <= WIDEST else f"{line[:WIDEST]}..."
+
+
+def _agreed(question: str) -> bool:
+    """Whether somebody says yes; an error where nobody can be asked."""
+    try:
+        return typer.confirm(question)
+    except typer.Abort:
+        raise ConfigError("nothing is signed: nobody could be asked; read the above, then sign with --yes") from None
 
 
 def _state(agreed: Charter) -> str:

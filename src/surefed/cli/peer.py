@@ -36,7 +36,7 @@ SettingsArgument = Annotated[Path, typer.Argument(help="The site's settings, suc
 @peer_app.command("run")
 def run_command(file: SettingsArgument = Path("peer.toml"), format: FormatOption = Format.text) -> None:
     """Run a site until the last round of its charter; a restart goes on where it stopped."""
-    sys.path.insert(0, os.getcwd())  # so that a model or loader given as module:attribute is found
+    sys.path[:0] = [os.getcwd(), str(file.resolve().parent)]  # where a model or loader, module:attribute, is looked for
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     settings = Settings.read(file)
     with site_watcher(quiet=format is Format.json) as watch:
@@ -125,7 +125,7 @@ def doctor(
     format: FormatOption = Format.text,
 ) -> None:
     """Look for what is wrong before a site is run: PASS or FAIL for each check, with the fix."""
-    sys.path.insert(0, os.getcwd())
+    sys.path[:0] = [os.getcwd(), str(file.resolve().parent)]
     findings = []
     for one in examine(file, wait):
         findings.append(one)

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from surefed.core import ConfigError
 from surefed.peer.charter import CharterFile
 from surefed.peer.transport.tls import Credentials
 
@@ -43,7 +42,5 @@ def relay_command(
         relay.open()
         typer.echo(f"relaying for {', '.join(relay.charter.members.active)} at {listen}; Ctrl-C ends it")
         relay.run(stop)
-    except ConnectionError as error:
-        raise ConfigError(str(error)) from None
     finally:
         relay.close()

@@ -7,6 +7,7 @@ SureFEDError              1
 ├── StorageError          5   the disk is full or refuses to be written
 ├── IdentityError         6   a key, a certificate, a signature or the charter does not stand up to a check
 ├── CellsFailed           7   some cells of a sweep failed (surefed.sweep)
+├── NetworkError          8   a port is taken, or a neighbour cannot be reached
 └── Interrupted         130   stopped by Ctrl-C, SIGTERM (143) or a time limit (124) after saving a checkpoint
 """
 
@@ -47,6 +48,12 @@ class IdentityError(SureFEDError):
     """A key, a certificate, a signature or the charter does not stand up to a check."""
 
     exit_code = 6
+
+
+class NetworkError(SureFEDError):
+    """A port is taken, or a neighbour cannot be reached."""
+
+    exit_code = 8
 
 
 class Interrupted(SureFEDError):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from surefed.core import RecordError, SureFEDError
+from surefed.core import NetworkError, RecordError, SureFEDError
 from surefed.data import Federation
 from surefed.peer.charter import Charter, check_membership, read_charter
 from surefed.peer.data import own_data
@@ -39,11 +39,18 @@ class Finding:
     result: Literal["PASS", "WARN", "FAIL"]
     text: str
     fix: str = ""
-    exit_code: int = 1
+    exit_code: int = 0
 
     def plain(self) -> dict[str, Any]:
         """For programs."""
         return asdict(self)
+
+
+CHECKS = (
+    "settings", "charter", "keys", "membership", "certificate", "clock", "data", "model", "disk", "dry round", "port",
+    "neighbours",
+)  # fmt: skip
+"""What is looked at, in this order."""
 
 
 class _Failed(Exception):
@@ -73,10 +80,14 @@ def examine(file: Path, wait: float = 10.0) -> Iterator[Finding]:
         yield from _disk(settings, charter)
         yield _try("dry round", lambda: _dry(lone))
         running = _running(settings)
-        yield Finding("port", "PASS", "the peer is running and holds it") if running else _port(settings)
+        held = running and settings.network.listen is not None
+        yield Finding("port", "PASS", "the peer is running and holds it") if held else _port(settings)
         yield from _neighbours(settings, charter, identity, lone, 0.0 if running else wait)
     except _Failed as failed:
         yield failed.finding
+        rest = CHECKS[CHECKS.index(failed.finding.check) + 1 :] if failed.finding.check in CHECKS else ()
+        if rest:
+            yield Finding("not looked at", "WARN", f"{', '.join(rest)}: they build on the check that failed")
 
 
 def _try(check: str, work: Callable[[], T]) -> T:
@@ -149,6 +160,7 @@ def _port(settings: Settings) -> Finding:
             "FAIL",
             f"cannot listen on {listen}: {error.strerror}",
             "stop what holds the port (is the peer running already?), or set network.listen to another",
+            NetworkError.exit_code,
         )
     return Finding("port", "PASS", f"{listen} is free to listen on")
 
@@ -180,7 +192,9 @@ def _neighbours(settings: Settings, charter: Charter, identity: Identity, lone: 
         try:
             yield Finding("neighbour", "PASS", f"{site}: {reach(site, addresses[site], identity, charter)}")
         except Unreachable as error:
-            yield Finding("neighbour", "FAIL", f"{site} at {addresses[site]}: {error.why}", error.fix)
+            yield Finding(
+                "neighbour", "FAIL", f"{site} at {addresses[site]}: {error.why}", error.fix, NetworkError.exit_code
+            )
     dialling = frozenset(site for site in sites if site not in addresses)
     if not dialling:
         return
@@ -189,8 +203,11 @@ def _neighbours(settings: Settings, charter: Charter, identity: Identity, lone: 
         if site in there:
             yield Finding("neighbour", "PASS", f"{site} is there")
         else:
-            fix = f"start it, have it dial us or the relay, or add network.addresses.{site}"
-            yield Finding("neighbour", "FAIL", f"{site} did not come within {wait:g} s", fix)
+            fix = "start it, and have it dial us or the relay"
+            if settings.network.relay is None:
+                fix = f"start it, have it dial us, or add network.addresses.{site}"
+            waited = f"did not come within {wait:g} s" if wait else "is not seen by the running peer"
+            yield Finding("neighbour", "FAIL", f"{site} {waited}", fix, NetworkError.exit_code)
 
 
 def _present(

@@ -27,7 +27,7 @@ from surefed.peer.identity import SOON, Identity
 from surefed.peer.lone import Lone
 from surefed.peer.pace import Pace
 from surefed.peer.record import PeerRecord
-from surefed.peer.refused import Refused
+from surefed.peer.refused import Reason, Refused
 from surefed.peer.status import status
 from surefed.peer.store import Store
 from surefed.peer.tally import Tally
@@ -335,9 +335,10 @@ class Peer:
 
     def _tell_refused(self, heard: Heard) -> None:
         for site, reason in self._tally.refuse({site: dict(counts) for site, counts in heard.refused.items()}):
-            self._event(
-                "refused", f"a message in the name of {site} was refused: {reason}; more are only counted", site
-            )
+            text = f"a message in the name of {site} was refused: {reason}"
+            if reason == Reason.REPLAY:
+                text = f"an old message of {site} came again, as after a restart"
+            self._event("refused", f"{text}; more are only counted", site)
 
     def _event(self, kind: str, text: str, site: str | None = None) -> None:
         LOG.info("%s: %s", self.identity.site, text)

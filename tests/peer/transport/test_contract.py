@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from surefed.peer.transport.base import Limits, Reply
-from tests.peer.transport.world import KINDS, Place, World, eventually
+from tests.peer.transport.world import KINDS, Place, World, connect, eventually
 
 SMALL = Limits(post=100, request=100, reply=100)
 
@@ -172,6 +172,20 @@ def test_a_frozen_a_dead_and_a_returning_site(world: World) -> None:
     ada.start()
     assert bob.transport.ask("ada", b"hello", timeout=60) == b"olleh"
     assert eventually(lambda: ("ada", b"post of ada") in bob.heard and "ada" in bob.transport.present())
+
+
+def test_a_site_that_is_admitted_later_is_let_in(sockets: World) -> None:
+    """ada knows of nobody but herself at first; bob dials her."""
+    world = sockets
+    ada = Place(connect(world.kind, "ada", {}, world.authority.issue("ada"), listen=world.addresses["ada"]))
+    world.places.append(ada)
+    ada.transport.open(ada.answer, ada.hear)
+    bob = world.open("bob")
+    assert bob.transport.ask("ada", b"hello", timeout=1.5) is None
+    ada.transport.admit(["ada", "bob"])
+    assert bob.transport.ask("ada", b"hello", timeout=60) == b"olleh"
+    ada.transport.admit(["ada", "bob"])  # once more changes nothing
+    assert bob.transport.ask("ada", b"hello", timeout=60) == b"olleh"
 
 
 def test_closing_leaves_no_thread_and_can_be_done_twice(world: World) -> None:

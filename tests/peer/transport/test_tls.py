@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from surefed.core import ConfigError, IdentityError
+from surefed.core import ConfigError, IdentityError, NetworkError
 from surefed.peer.transport.grpc import GrpcTransport
 from surefed.peer.transport.tls import Credentials
 from tests.peer.transport.pki import Authority
@@ -166,7 +166,7 @@ def test_a_port_that_is_taken_is_an_error(world: World) -> None:
     with socket.socket() as taken:
         taken.bind((host, int(port)))
         taken.listen()
-        with pytest.raises(ConnectionError, match="ada cannot"):
+        with pytest.raises(NetworkError, match="ada cannot"):
             world.open("ada")
 
 

@@ -43,12 +43,17 @@ def eventually(holds: Callable[[], object], seconds: float = 60.0) -> bool:
 
 
 def connect(
-    kind: str, site: str, addresses: dict[str, str], tls: Credentials, limits: Limits = LIMITS
+    kind: str,
+    site: str,
+    addresses: dict[str, str],
+    tls: Credentials,
+    limits: Limits = LIMITS,
+    listen: str | None = None,
 ) -> GrpcTransport | ZenohTransport:
     """A transport over sockets, not opened yet."""
     if kind == "grpc":
-        return GrpcTransport(site, listen=addresses[site], addresses=addresses, tls=tls, limits=limits)
-    listen = addresses[site]
+        return GrpcTransport(site, listen=listen or addresses[site], addresses=addresses, tls=tls, limits=limits)
+    listen = listen or addresses[site]
     return ZenohTransport(site, sites=sorted(addresses), listen=listen, addresses=addresses, tls=tls, limits=limits)
 
 

@@ -46,7 +46,9 @@ def load_charter(path: Path) -> Charter:
         with path.open("rb") as file:
             text = file.read(LIMIT + 1)
     except FileNotFoundError:
-        raise IdentityError(f"there is no charter {path}; `surefed federation new` writes one") from None
+        raise IdentityError(
+            f"there is no charter {path}; copy the signed one here (a founder writes it with `surefed federation new`)"
+        ) from None
     except OSError as error:
         raise IdentityError(f"cannot read the charter {path}: {error.strerror}") from error
     try:

@@ -82,8 +82,9 @@ class Exchange:
             self.news.notify_all()
 
     def amend(self, charter: Charter) -> None:
-        """Go by an amended charter from now on."""
+        """Go by an amended charter from now on, and let in whom it adds."""
         self._charter = charter
+        self._transport.admit(charter.sites)
 
     def newer(self) -> Charter | None:
         """A longer charter that a neighbour sent, all its signatures verified, for `amend`."""

@@ -38,7 +38,10 @@ def read_private(path: Path) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
-        raise IdentityError(f"there is no key {path}; `surefed keys new` makes one, on the site itself") from None
+        raise IdentityError(
+            f"there is no key {path}; bring it back from a copy, or move what is left of the keys away, make new ones "
+            "with `surefed keys new`, have them approved with --new-keys, and amend the charter"
+        ) from None
     except OSError as error:
         raise IdentityError(f"cannot read the key {path}: {error.strerror}") from None
     with os.fdopen(handle, "rb") as file:

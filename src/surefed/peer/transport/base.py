@@ -47,6 +47,9 @@ class Transport(Protocol):
     def open(self, answer: Answer, hear: Hear) -> None:
         """Start; from now on requests are answered and posts of the sites followed are heard."""
 
+    def admit(self, sites: Collection[str]) -> None:
+        """Let these sites in from now on, and no others; where members change, links may be made anew."""
+
     def follow(self, sites: Collection[str]) -> None:
         """Want the posts of these sites from now on, and of no others; the last one of each comes soon."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -70,3 +71,11 @@ def _tls(files: Credentials) -> dict[str, Any]:
         "connect_certificate": certificate,
         "connect_private_key": key,
     }
+
+
+def plain_words(error: Exception) -> str:
+    """What zenoh says, without the places in its source, and what to do where that is clear."""
+    said = re.sub(r" at \S+\.rs:\d+\.?", "", str(error)).strip().rstrip(".")
+    if "Address already in use" in said:
+        return "the port is taken; stop what holds it (is the peer running already?), or set network.listen to another"
+    return said

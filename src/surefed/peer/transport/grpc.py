@@ -23,7 +23,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it tells standard error of e
 
 import grpc
 
-from surefed.core import ConfigError
+from surefed.core import ConfigError, NetworkError
 from surefed.peer.identity.names import checked_site
 from surefed.peer.transport.base import LIMITS, Answer, Hear, Limits
 from surefed.peer.transport.lane import Turns
@@ -69,6 +69,7 @@ class GrpcTransport:
             )
         self._listen = listen
         self._addresses = {name: address for name, address in addresses.items() if name != site}
+        self._admitted = frozenset(self._addresses)
         self._tls = tls
         self._limits = limits
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -93,10 +94,14 @@ class GrpcTransport:
             self._do(self._start()).result()
         except (RuntimeError, OSError):
             self.close()
-            raise ConnectionError(
+            raise NetworkError(
                 f"{self.site} cannot listen at {self._listen}; is the address this machine's, and the port free?"
             ) from None
         self.follow(self._followed)
+
+    def admit(self, sites: Collection[str]) -> None:
+        """Let these sites ask and follow; to hear one, its address must be known as well."""
+        self._admitted = frozenset(sites) - {self.site}
 
     def follow(self, sites: Collection[str]) -> None:
         """Hear these sites from now on, and no others."""
@@ -199,7 +204,7 @@ class GrpcTransport:
         """Let in whom the certificate names as one of the sites, a few calls at once."""
         names = context.auth_context().get("x509_common_name", [])
         name = names[0].decode(errors="replace") if names else ""
-        if name not in self._addresses:
+        if name not in self._admitted:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED)
         if self._open_calls[name] >= IN_FLIGHT:
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED)

@@ -53,6 +53,9 @@ class MemoryTransport:
         self._lane = Lane(f"memory {self.site}", WAITING)
         self._network.sites[self.site] = self
 
+    def admit(self, sites: Collection[str]) -> None:
+        """Whoever is on the network may speak."""
+
     def follow(self, sites: Collection[str]) -> None:
         """Hear these sites from now on, beginning with their last post."""
         new = frozenset(sites) - self._followed

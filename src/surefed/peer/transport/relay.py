@@ -12,10 +12,10 @@ import threading
 
 import zenoh
 
-from surefed.core import IdentityError
+from surefed.core import IdentityError, NetworkError
 from surefed.peer.charter import Charter, CharterFile
 from surefed.peer.transport.base import LIMITS
-from surefed.peer.transport.configuration import configuration
+from surefed.peer.transport.configuration import configuration, plain_words
 from surefed.peer.transport.tls import Credentials
 
 LOG = logging.getLogger("surefed.peer")
@@ -45,7 +45,7 @@ class Relay:
         try:
             self._session = zenoh.open(config)
         except zenoh.ZError as error:
-            raise ConnectionError(f"the relay cannot listen at {self._listen}: {error}") from None
+            raise NetworkError(f"the relay cannot listen at {self._listen}: {plain_words(error)}") from None
 
     def run(self, stop: threading.Event, look: float = LOOK) -> None:
         """Serve until `stop`; when members change, every link is made anew with the new rules."""

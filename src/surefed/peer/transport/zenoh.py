@@ -17,10 +17,11 @@ from typing import Any
 
 import zenoh
 
+from surefed.core import NetworkError
 from surefed.peer.identity.names import checked_site
 from surefed.peer.transport.access import ROOT
 from surefed.peer.transport.base import LIMITS, Answer, Hear, Limits
-from surefed.peer.transport.configuration import DIAL, configuration
+from surefed.peer.transport.configuration import DIAL, configuration, plain_words
 from surefed.peer.transport.lane import Lane, Turns
 from surefed.peer.transport.tls import Credentials
 
@@ -54,10 +55,12 @@ class ZenohTransport:
         self._tls = tls
         self._limits = limits
         dial = [address for name, address in sorted(addresses.items()) if name != site]
-        configure = partial(configuration, tls=tls, sites=sites, limits=limits)
+        self._sites = frozenset(sites)
+        configure = partial(configuration, tls=tls, limits=limits)
         direct = listen is not None or dial or relay is None
-        self._direct = configure("peer", listen=listen, dial=dial) if direct else None
-        self._relayed = configure("client", listen=None, dial=[relay]) if relay is not None else None
+        self._direct = partial(configure, "peer", listen=listen, dial=dial) if direct else None
+        self._relayed = partial(configure, "client", listen=None, dial=[relay]) if relay is not None else None
+        self._straight: _Session | None = None
         self._closed = threading.Event()
         self._sessions: list[_Session] = []
         self._followed: frozenset[str] = frozenset()
@@ -75,10 +78,10 @@ class ZenohTransport:
         self._closed.clear()
         if self._direct is not None:
             try:
-                self._add(self._direct)
+                self._straight = self._add(self._direct(sites=self._sites))
             except zenoh.ZError as error:
                 self.close()
-                raise ConnectionError(f"{self.site} cannot open its transport: {error}") from None
+                raise NetworkError(f"{self.site} cannot open its transport: {plain_words(error)}") from None
         if self._relayed is not None:
             self._give("dial", 1, self._meet)
 
@@ -87,16 +90,33 @@ class ZenohTransport:
         assert self._relayed is not None
         while not self._closed.is_set():
             try:
-                return self._add(self._relayed)
+                self._add(self._relayed(sites=self._sites))
+                return
             except zenoh.ZError:
                 self._closed.wait(DIAL)
-        return None
+        return
 
-    def _add(self, config: zenoh.Config) -> None:
+    def _add(self, config: zenoh.Config) -> _Session:
         session = _Session(self, config)
         self._sessions = [*self._sessions, session]
         session.follow(self._followed)
         session.post()
+        return session
+
+    def admit(self, sites: Collection[str]) -> None:
+        """Let these sites in: zenoh reads its rules when a session is opened, so the direct one is opened anew."""
+        before, self._sites = self._sites, frozenset(sites)
+        old = self._straight
+        if self._sites == before or old is None or self._direct is None or self._closed.is_set():
+            return
+        self._sessions = [session for session in self._sessions if session is not old]
+        old.close()
+        while not self._closed.is_set():
+            try:
+                self._straight = self._add(self._direct(sites=self._sites))
+                return
+            except zenoh.ZError:  # the port is not free yet
+                self._closed.wait(0.2)
 
     def follow(self, sites: Collection[str]) -> None:
         """Subscribe to these sites and no others, and fetch the last post of the new ones."""
