@@ -29,9 +29,9 @@ from surefed.sim.resolve import resolve
 EXIT_CODES = """\
 Exit codes: 0 done; 1 a bug of ours; 2 the command or the experiment is not well formed; 3 data, model or graph do not
 fit together; 4 the folder or checkpoint belongs to another experiment or is damaged; 5 the disk is full or refuses to
-be written; 6 a key, a certificate, a signature or a charter does not stand up to a check; 7 cells of a sweep failed; 8 a
-port is taken or a neighbour out of reach;
-124 stopped by --until, 130 / 143 by Ctrl-C / SIGTERM, after saving a checkpoint.
+be written; 6 a key, a certificate, a signature or a charter does not stand up to a check; 7 cells of a sweep failed;
+8 a port is taken or a neighbour out of reach; 124 stopped by --until, 130 / 143 by Ctrl-C / SIGTERM, after saving a
+checkpoint.
 """
 
 app = typer.Typer(
