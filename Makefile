@@ -1,4 +1,4 @@
-# make demo   install, then watch a federation be poisoned and recover (two minutes)
+# make demo   install, then run a federation with 8 liars of 20, defended and not (two minutes)
 # make test   install, then format check, lint, types and tests
 # make slow   the tests that are too slow for every day
 # make soak   peers under faults and over bad links, for many minutes; says what it counted
