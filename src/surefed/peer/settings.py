@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, field_validator
 
 from surefed.core import ConfigError
+from surefed.core.tables import read_table
 from surefed.peer.identity.names import checked_site
 from surefed.sim.experiment import Named, Section, explain
 
@@ -91,12 +91,5 @@ class Settings(Section):
     def read(cls, path: Path | str) -> Settings:
         """Settings from a TOML file."""
         path = Path(path)
-        try:
-            values = tomllib.loads(path.read_text())
-        except FileNotFoundError:
-            raise ConfigError(f"there is no file {path}; examples/peer/peer.toml is one to begin with") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read {path}: {error}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path} is not valid TOML: {error}") from None
+        values = read_table(path, "examples/peer/peer.toml is one to begin with")
         return cls.of(values, path.parent)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from surefed.core import ConfigError
 from surefed.core.registry import nearest
+from surefed.core.tables import read_table
 
 
 def plain(value: Any) -> Any:
@@ -226,14 +227,7 @@ class Experiment(Section):
     def read(cls, path: Path | str, settings: Iterable[str] = ()) -> Experiment:
         """An experiment from a TOML file, changed by settings such as `rule.kappa=4`."""
         path = Path(path)
-        try:
-            values = tomllib.loads(path.read_text())
-        except FileNotFoundError:
-            raise ConfigError(f"there is no file {path}; `surefed init {path}` writes one") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read {path}: {error}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path} is not valid TOML: {error}") from None
+        values = read_table(path, f"`surefed init {path}` writes one")
         return cls.of(apply(values, settings))
 
     def change(self, settings: Iterable[str]) -> Experiment:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from surefed.core import ConfigError
 from surefed.core.registry import nearest
+from surefed.core.tables import read_table
 from surefed.sim import Experiment, toml
 from surefed.sim.check import checked
 from surefed.sim.experiment import Attack, apply
@@ -109,14 +110,7 @@ def read_sweep(path: Path | str, *, quick: bool = False, settings: Iterable[str]
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        file = tomllib.loads(path.read_text())
-    except FileNotFoundError:
-        raise ConfigError(f"there is no file {path}; docs/sweeps.md shows how one is written") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    file = read_table(path, "docs/sweeps.md shows how one is written")
     checked_keys({key: value for key, value in file.items() if key not in OWN}, str(path), OWN)
     if not isinstance(file.get("keep_beliefs", False), bool):
         raise ConfigError(f"{path}: keep_beliefs is true or false, not {file['keep_beliefs']!r}")

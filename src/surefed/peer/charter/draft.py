@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -13,6 +12,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from surefed.core import ConfigError, IdentityError
 from surefed.core.registry import nearest
+from surefed.core.tables import read_table
 from surefed.data import Federation
 from surefed.graphs import Graph as GraphOfRounds
 from surefed.learn import Network
@@ -67,14 +67,7 @@ class Draft(Section):
     @classmethod
     def read(cls, path: Path) -> Draft:
         """A draft from a TOML file."""
-        try:
-            values = tomllib.loads(path.read_text())
-        except FileNotFoundError:
-            raise ConfigError(f"there is no file {path}; `surefed federation init {path}` writes one") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read {path}: {error}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path} is not valid TOML: {error}") from None
+        values = read_table(path, f"`surefed federation init {path}` writes one")
         return cls.of(values)
 
     @classmethod
