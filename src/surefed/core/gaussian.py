@@ -52,15 +52,9 @@ def pool(sent: Belief, trust: Tensor, otherwise: Belief) -> Belief:
         trust: [receiver, sender], bool or non-negative weights.
         otherwise: [receiver, weight].
     """
-    if trust.dtype == torch.bool and native.fits(sent.mean, sent.rho, otherwise.mean, otherwise.rho):
-        return Belief(
-            *native.pool(sent.mean, sent.rho, trust, (otherwise.mean, otherwise.rho), low=STD_MIN, high=STD_MAX)
-        )
-    if trust.dtype == torch.bool and cuda.fits(sent.mean, sent.rho, otherwise.mean, otherwise.rho):
-        from surefed.core.cuda.pooling import pool as pooled_there  # here, because it needs Triton
-
-        own = (otherwise.mean, otherwise.rho)
-        return Belief(*pooled_there(sent.mean, sent.rho, trust, own, low=STD_MIN, high=STD_MAX))
+    by_kernel = _by_kernel(sent, trust, otherwise) if trust.dtype == torch.bool else None
+    if by_kernel is not None:
+        return by_kernel
     weight = trust.double()
     total = weight.sum(1, keepdim=True)
     nobody = total == 0
@@ -98,15 +92,9 @@ def pool_within(
         otherwise: [receiver, weight], kept by a receiver that trusts nobody.
         yardstick: [receiver, weight].
     """
-    arrays = sent.mean, sent.rho, otherwise.mean, otherwise.rho, yardstick.rho
-    if native.fits(*arrays) or cuda.fits(*arrays):
-        if sent.mean.is_cuda:
-            from surefed.core.cuda.pooling import pool as pooled_by  # here, because it needs Triton
-        else:
-            pooled_by = native.pool
-        within = yardstick.rho, floor, torch.inf if ceiling is None else ceiling
-        kept = otherwise.mean, otherwise.rho
-        return Belief(*pooled_by(sent.mean, sent.rho, trust, kept, low=STD_MIN, high=STD_MAX, within=within))
+    by_kernel = _by_kernel(sent, trust, otherwise, (yardstick.rho, floor, torch.inf if ceiling is None else ceiling))
+    if by_kernel is not None:
+        return by_kernel
     count = trust.sum(1, keepdim=True)
     nobody = count == 0
     mean, rho = torch.empty_like(otherwise.mean), torch.empty_like(otherwise.rho)
@@ -120,3 +108,20 @@ def pool_within(
         std = own * (count.clamp_min(1) / total.double()).sqrt()
         rho[:, part] = rho_of(std.clamp(STD_MIN, STD_MAX)).to(rho.dtype)
     return Belief(torch.where(nobody, otherwise.mean, mean), torch.where(nobody, otherwise.rho, rho))
+
+
+def _by_kernel(
+    sent: Belief, trust: Tensor, otherwise: Belief, within: tuple[Tensor, float, float] | None = None
+) -> Belief | None:
+    """The pool as a kernel makes it, in C or on a GPU; None where torch must. within: see `native.pool`."""
+    own = otherwise.mean, otherwise.rho
+    arrays = (sent.mean, sent.rho, *own) if within is None else (sent.mean, sent.rho, *own, within[0])
+    if native.fits(*arrays):
+        pooled = native.pool(sent.mean, sent.rho, trust, own, low=STD_MIN, high=STD_MAX, within=within)
+    elif cuda.fits(*arrays):
+        from surefed.core.cuda.pooling import pool as pool_there  # here, because it needs Triton
+
+        pooled = pool_there(sent.mean, sent.rho, trust, own, low=STD_MIN, high=STD_MAX, within=within)
+    else:
+        return None
+    return Belief(*pooled)
