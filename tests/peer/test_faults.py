@@ -90,11 +90,11 @@ def test_a_frozen_site_is_missing_until_it_comes_back(tmp_path: Path) -> None:
 
 def test_one_that_fell_behind_catches_up_although_a_silent_member_makes_every_round_last(tmp_path: Path) -> None:
     """dora is there and says nothing, so every round takes the deadline; bert loses four rounds."""
-    made, network = trial(tmp_path, sites=4, rounds=20, deadline=0.3, **RULE), Network()
+    made, network = trial(tmp_path, sites=4, rounds=30, deadline=0.6, **RULE), Network()
     everybody = {site: one for site, one in peers(made, network).items() if site != "dora"}
     silent = MemoryTransport("dora", network)
     silent.open(lambda request: None, lambda site, post: None)
-    everybody["bert"]._watch = after(3, lambda: time.sleep(1.5))
+    everybody["bert"]._watch = after(3, lambda: time.sleep(2.5))
     run_all(everybody)
     silent.close()
     seen = verdicts(made, "anna", of="bert")
