@@ -17,6 +17,8 @@ from surefed.core import STD_MAX, STD_MIN, Belief, Stream, introspect, measure, 
 from surefed.core.cuda import edges as along
 from surefed.core.cuda import heading, noise, pooling
 from surefed.core.cuda.repair import repair
+from surefed.core.cuda.trimming import trimmed as trimmed_there
+from surefed.core.robust import half, trimmed
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 RECEIVERS, SENDERS, WEIGHTS = 5, 11, 700
@@ -156,3 +158,19 @@ def test_random_numbers_are_those_of_torch() -> None:
     round = torch.tensor([9], device=DEVICE)  # as a captured round has it
     assert torch.equal(noise.bits(keys, 700, round, 70_000).cpu(), stream.bits(700, round=9, draw=70_000))
     torch.testing.assert_close(noise.normal(keys, 700, 9, 5).cpu(), stream.normal(700, round=9, draw=5))
+
+
+@pytest.mark.parametrize("senders", [SENDERS, 20])
+def test_a_trimmed_mean_is_what_torch_makes_of_the_sorted(senders: int) -> None:
+    rng = torch.Generator().manual_seed(1)
+    values = torch.randn(senders, 30, generator=rng)
+    values[:4, :10] = 0.5  # of equals it does not matter who is dropped
+    values[7], values[2, 11] = 1e6, -1e6
+    edges = torch.rand(RECEIVERS, senders, generator=rng) < 0.7
+    edges[2] = False
+    own = torch.randn(RECEIVERS, 30, generator=rng)
+    for drop in (torch.zeros(RECEIVERS, dtype=torch.int64), torch.tensor([1, 2, 0, 2, 1]), half(edges)):
+        expected = trimmed(values, edges, drop, own)
+        found = trimmed_there(*(value.to(DEVICE) for value in (values, edges, drop, own))).cpu()
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
+    assert torch.equal(found[2], own[2])

@@ -31,7 +31,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch, rng: tor
     belief = Belief(torch.randn(7, 8, generator=rng), torch.zeros(7, 8))
     inputs = torch.randn(5, 3, generator=rng)
     whole = predict(network, belief, inputs)
-    monkeypatch.setattr("surefed.learn.prediction.WORK", 1)
+    monkeypatch.setattr("surefed.learn.prediction.WORK", {"cpu": 1})
     assert torch.allclose(whole, predict(network, belief, inputs))
 
 

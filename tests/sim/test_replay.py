@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from surefed.attacks import ATTACKS
 from surefed.core import cuda
 from surefed.data import Federation, federation
+from surefed.rules import RULES
 from surefed.sim import Experiment
 from surefed.sim.assemble import assemble
 from surefed.sim.engine import World, begin, play_round
@@ -19,6 +21,8 @@ from surefed.sim.setup import Setup
 GPU = torch.cuda.is_available()
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not GPU, reason="there is no GPU"))]
 SUREFED: dict[str, Any] = {"rule": {"name": "surefed", "kappa": 16.0}}
+LIES = [name for name, made in ATTACKS.items() if made().steady and made().tamper is not None]
+STEADY = [name for name, made in RULES.items() if made().steady]
 
 
 def data() -> Federation:
@@ -52,7 +56,12 @@ def played(experiment: Setup, rounds: int) -> tuple[World, list[torch.Tensor]]:
         {"rule": {"name": "bayp2pfl"}, "graph": {"name": "drop_edges", "of": "complete", "share": 0.3}},
         {"rule": {"name": "fedavg"}, "attack": {"name": "label_flip", "malicious": 0.2, "start": 2, "stop": 4}},
         {"rule": {"name": "local_only"}},
+        {"rule": {"name": "zeno"}},
+        {"rule": {"name": "trimmed_mean"}, "attack": {"name": "gaussian", "malicious": 0.4, "start": 2, "stop": 4}},
+        *(SUREFED | {"attack": {"name": name, "malicious": 0.4}} for name in LIES),
+        *({"rule": {"name": name}, "attack": {"name": "alie", "malicious": 0.4}} for name in STEADY),
     ],
+    ids=str,
 )
 def test_a_round_whose_number_is_a_tensor_is_the_same_round(
     given: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch
@@ -87,7 +96,8 @@ def test_only_rounds_that_differ_in_nothing_but_their_number_are_replayed(monkey
     assert replayed(SUREFED)
     lying = {"attack": {"name": "sign_flip", "malicious": 0.2, "start": 3}}
     assert replayed(SUREFED | lying, round=2)
-    assert not replayed(SUREFED | lying, round=3)
+    assert replayed(SUREFED | lying, round=3)
+    assert not replayed(SUREFED | {"attack": {"name": "slow_drift", "malicious": 0.2, "start": 3}})
     assert not replayed(SUREFED | {"learn": {"early_stop": 2}})
     assert not replayed({"rule": {"name": "surefed", "introspection": "first_rounds", "introspection_rounds": 5}})
     assert not replayed({"rule": {"name": "krum"}})
@@ -95,16 +105,29 @@ def test_only_rounds_that_differ_in_nothing_but_their_number_are_replayed(monkey
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("rule", [{"name": "surefed", "kappa": 16.0}, {"name": "bayp2pfl"}, {"name": "fedavg"}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        SUREFED,
+        SUREFED | {"learn": {"early_stop": 1}},
+        {"rule": {"name": "bayp2pfl"}},
+        {"rule": {"name": "fedavg"}},
+        {"rule": {"name": "trimmed_mean"}},
+        {"rule": {"name": "zeno"}},
+    ],
+    ids=str,
+)
 def test_fifty_rounds_of_the_kernels_are_those_of_torch(
-    rule: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch
+    given: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fast, trusted = played(setup({"rule": rule}, device), 50)
+    fast, trusted = played(setup(given, device), 50)
     with monkeypatch.context() as plainly:
         plainly.setattr("surefed.core.native.edges.library", lambda: None)
         plainly.setattr(cuda, "_HERE", False)
         plainly.setattr(torch.backends.cudnn, "allow_tf32", False)
-        plain, expected = played(setup({"rule": rule}, device), 50)
+        plain, expected = played(setup(given, device), 50)
     assert all(torch.equal(one, other) for one, other in zip(trusted, expected, strict=True))
+    assert torch.equal(fast.watch.learning, plain.watch.learning)
+    assert "learn" not in given or 0 < int(fast.watch.learning.sum()) < 5  # some have stopped, some have not
     for one, other in ((fast.rows.mean, plain.rows.mean), (fast.rows.rho, plain.rows.rho)):
         assert (one - other).norm() <= 1e-4 * other.norm()

@@ -53,4 +53,4 @@ def alie(*, z: float | None = None) -> Attack:
         off = z_max(scene.clients, scene.liars) if z is None else z
         return Belief((means.mean(0) - off * spread(means)).expand_as(scene.own.mean), scene.own.rho)
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

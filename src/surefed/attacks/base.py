@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefed.core import Belief, DataError, Stream
+from surefed.core import Belief, DataError, Round, Stream
 
 Poison = Callable[[Tensor, Tensor, "Victim", Stream], tuple[Tensor, Tensor]]
 """(inputs [sample, ...], labels [sample], who, rng) of one malicious client -> what it trains on instead."""
@@ -39,7 +39,8 @@ class Scene:
     seen_start: the social beliefs these started from. [seen, weight]
     honest_local: the honest clients' local beliefs (omniscient, and only if the rule trains them). [honest, weight]
     trusted: who trusted whom in the round before, None in the first and under own_data. bool [receiver, sender]
-    malicious: bool [client]. edges: bool [receiver, sender]. round: counted from 0.
+    malicious: bool [client]. edges: bool [receiver, sender].
+    round: counted from 0; to an attack that is `steady` a tensor, where the round is captured on a GPU.
     omniscient: whether `seen` are the honest clients' messages.
     """
 
@@ -49,7 +50,7 @@ class Scene:
     seen_start: Belief
     malicious: Tensor
     edges: Tensor
-    round: int
+    round: Round
     omniscient: bool = True
     own_local: Belief | None = None
     honest_local: Belief | None = None
@@ -64,6 +65,17 @@ class Scene:
     def clients(self) -> int:
         """How many clients there are."""
         return len(self.malicious)
+
+    @property
+    def number(self) -> int:
+        """The round's number, for attacks that reckon with it; they are not `steady`."""
+        return int(self.round)
+
+    @property
+    def camps(self) -> tuple[Tensor, Tensor]:
+        """The malicious and the honest clients, in order, without waiting for a GPU. int64 [malicious], [honest]"""
+        order = (~self.malicious).to(torch.uint8).argsort(stable=True)
+        return order[: self.liars], order[self.liars :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +126,15 @@ class Attack:
     poison: changes a malicious client's samples. tamper: changes what the malicious clients send.
     trigger: the backdoor, for attacks that plant one.
     local: whether tamper looks at local beliefs, which are then trained even under rules that need none.
+    steady: whether tamper sends one lie a client, looks at the round's number only to draw random numbers and at no
+        trust, and never waits for a GPU, so that one round of it can be captured and replayed.
     """
 
     poison: Poison | None = None
     tamper: Tamper | None = None
     trigger: Trigger | None = None
     local: bool = False
+    steady: bool = False
 
     def send(self, learned: Belief, scene: Scene, rng: Stream) -> Sent:
         """What goes out: the malicious messages replaced, the honest ones bit for bit as they were learned.
@@ -130,12 +145,11 @@ class Attack:
         if self.tamper is None or scene.liars == 0:
             return Sent(learned, everybody, scene.edges)
         lies = self.tamper(scene, rng)
-        liars = scene.malicious.nonzero().flatten()
+        liars, honest = scene.camps
         if isinstance(lies, Belief):
             mean = learned.mean.index_copy(0, liars, lies.mean.to(learned.mean.dtype))
             rho = learned.rho.index_copy(0, liars, lies.rho.to(learned.rho.dtype))
             return Sent(Belief(mean, rho), everybody, scene.edges)
-        honest = (~scene.malicious).nonzero().flatten()
         sender = torch.cat((honest, liars[lies.liar]))
         mean = torch.cat((learned.mean[honest], lies.belief.mean.to(learned.mean.dtype)))
         rho = torch.cat((learned.rho[honest], lies.belief.rho.to(learned.rho.dtype)))

@@ -37,4 +37,4 @@ def box_edge(*, fraction: float = 0.5, kappa: float = 16.0, variance: float = 1.
             rho = rho_of((variance * scene.own.std.double()).clamp(STD_MIN, STD_MAX)).to(rho.dtype)
         return Belief(lie, rho)
 
-    return Attack(tamper=tamper, local=True)
+    return Attack(tamper=tamper, local=True, steady=True)

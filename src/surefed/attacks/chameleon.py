@@ -29,7 +29,7 @@ def chameleon(*, patience: int = 20, share: float = 0.5, strength: float = 1.0) 
         return heard > 0 and int((links & scene.trusted).sum()) >= share * heard
 
     def tamper(scene: Scene, rng: Stream) -> Belief:
-        if scene.round < patience or not trusted(scene):
+        if scene.number < patience or not trusted(scene):
             return scene.own
         start = scene.start.mean.double()
         mean = start - strength * (scene.own.mean.double() - start)

@@ -19,7 +19,7 @@ def dissensus(*, eps: float = 1.5) -> Attack:
 
     def tamper(scene: Scene, rng: Stream) -> Belief | Whispers:
         own, dtype = scene.own, scene.own.mean.dtype
-        honest, liars = (~scene.malicious).nonzero().flatten(), scene.malicious.nonzero().flatten()
+        liars, honest = scene.camps
         if not scene.omniscient:
             guess = scene.seen if len(scene.seen) > 0 else own
             return Belief(guess.mean.double().mean(0).to(dtype).expand_as(own.mean), own.rho)

@@ -26,4 +26,4 @@ def gaussian(*, scale: float = 1.0, mode: Literal["add", "replace", "absolute"] 
         kept = update if mode == "add" else 0.0
         return Belief(scene.start.mean + kept + scale * spread * noise, scene.own.rho)
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

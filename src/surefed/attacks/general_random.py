@@ -25,4 +25,4 @@ def general_random(*, p: float = 5e-4, factor: float = -1e20) -> Attack:
         hit = rng.uniform(scene.own.weights, round=scene.round) < p
         return Belief(torch.where(hit, factor * scene.own.mean, scene.own.mean), scene.own.rho)
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

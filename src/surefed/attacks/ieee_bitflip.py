@@ -28,4 +28,4 @@ def ieee_bitflip(*, weights: int = 1000) -> Attack:
         lie.view(torch.int32)[:, :weights].bitwise_xor_(MASK)
         return Belief(lie, scene.own.rho)
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

@@ -27,4 +27,4 @@ def ipm(*, epsilon: float = 0.1, on: Literal["update", "model"] = "update") -> A
             return Belief((-epsilon * means.mean(0)).expand_as(scene.own.mean), scene.own.rho)
         return Belief(scene.start.mean - epsilon * (means - starts).mean(0), scene.own.rho)
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

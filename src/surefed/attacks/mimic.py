@@ -36,6 +36,6 @@ def mimic() -> Attack:
 
     def tamper(scene: Scene, rng: Stream) -> Belief:
         means, _ = crowd(scene)
-        return Belief(means[outlier(means)].expand_as(scene.own.mean), scene.own.rho)
+        return Belief(means.index_select(0, outlier(means).view(1)).expand_as(scene.own.mean), scene.own.rho)
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

@@ -76,4 +76,4 @@ def min_max(*, direction: Direction = "-sd") -> Attack:
         way = leave(scene, direction)
         return Belief(way.farthest(torch.max, way.between.max()).expand_as(scene.own.mean), scene.own.rho)
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

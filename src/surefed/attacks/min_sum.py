@@ -20,4 +20,4 @@ def min_sum(*, direction: Direction = "-sd") -> Attack:
         way = leave(scene, direction)
         return Belief(way.farthest(torch.sum, way.between.sum(1).min()).expand_as(scene.own.mean), scene.own.rho)
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

@@ -15,4 +15,4 @@ def negate_model() -> Attack:
     def tamper(scene: Scene, rng: Stream) -> Belief:
         return Belief(-scene.own.mean, scene.own.rho)
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

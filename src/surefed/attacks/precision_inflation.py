@@ -24,4 +24,4 @@ def precision_inflation(*, factor: float = 1e-3, shift: float = 0.0) -> Attack:
         claimed = rho_of((factor * std).clamp(STD_MIN, STD_MAX))
         return Belief((mean + shift * std).to(scene.own.mean.dtype), claimed.to(scene.own.rho.dtype))
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

@@ -16,4 +16,4 @@ def sign_flip() -> Attack:
     def tamper(scene: Scene, rng: Stream) -> Belief:
         return Belief(scene.start.mean - (scene.own.mean - scene.start.mean), scene.own.rho)
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

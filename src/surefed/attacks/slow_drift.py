@@ -24,7 +24,7 @@ def slow_drift(*, rate: float = 0.5, limit: float = 16.0, first: int = 0) -> Att
 
     def tamper(scene: Scene, rng: Stream) -> Belief:
         direction = 2.0 * (rng[:1].bits(scene.own.weights, round=0, draw=7) >> 31) - 1.0
-        far = min(rate * max(scene.round - first, 0), limit)
+        far = min(rate * max(scene.number - first, 0), limit)
         std = scene.own.std.double().clamp(max=STD_MAX)
         mean = scene.own.mean.double() + far * std * direction
         return Belief(mean.to(scene.own.mean.dtype), scene.own.rho)

@@ -79,4 +79,4 @@ def trojan(*, target: int = 2, share: float = 0.3125, pattern: Pattern = "auto",
     def tamper(scene: Scene, rng: Stream) -> Belief:
         return Belief(scaled(scene, scale), scene.own.rho)
 
-    return Attack(poison, None if scale == 1 else tamper, Trigger(trigger, target))
+    return Attack(poison, None if scale == 1 else tamper, Trigger(trigger, target), steady=True)

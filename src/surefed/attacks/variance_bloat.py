@@ -22,4 +22,4 @@ def variance_bloat(*, factor: float = 1e3) -> Attack:
         claimed = rho_of((factor * scene.own.std.double()).clamp(STD_MIN, LARGEST))
         return Belief(scene.own.mean, claimed.to(scene.own.rho.dtype))
 
-    return Attack(tamper=tamper)
+    return Attack(tamper=tamper, steady=True)

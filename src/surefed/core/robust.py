@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from surefed.core import cuda
 from surefed.core.gaussian import tiles
 
 
@@ -93,7 +94,7 @@ def at_most(count: Tensor | int, bound: Tensor) -> Tensor:
 
 def reckoned(told: Tensor | int, most: Tensor) -> tuple[Tensor, Tensor]:
     """How many liars a rule was told of, and how many it can reckon with, at most `most`. int64 [receiver] each"""
-    told = torch.as_tensor(told, device=most.device).to(torch.int64).expand_as(most)
+    told = told.to(torch.int64) if isinstance(told, Tensor) else torch.full_like(most, told)
     return told, at_most(told, most)
 
 
@@ -114,6 +115,10 @@ def trimmed(values: Tensor, heard: Tensor, drop: Tensor, otherwise: Tensor) -> T
         drop: int64 [receiver], at most `half(heard)`.
         otherwise: [receiver, weight], the result of a receiver that hears nobody.
     """
+    if cuda.fits(values, otherwise) and len(values) <= cuda.SENDERS:
+        from surefed.core.cuda.trimming import trimmed as trimmed_there  # here, because it needs Triton
+
+        return trimmed_there(values, heard, drop, otherwise)
     kinds, kind = torch.unique(torch.cat([heard.to(torch.int64), drop[:, None]], 1), dim=0, return_inverse=True)
     hears, first = kinds[:, :-1].bool(), kinds[:, -1, None, None]  # [kind, sender], [kind, 1, 1]
     count = hears.sum(1)[:, None, None]

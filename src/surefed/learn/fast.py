@@ -52,7 +52,11 @@ def teach(network: Network, rows: Rows, lesson: Lesson, active: Tensor | None, r
         plan = None
     if plan is None and not (network.stacked and plain(network, rows)):
         return False
-    if active is not None and not bool(active.all()):
-        return False
+    if active is None or bool(active.all()):
+        learn(network, plan, rows, lesson, recipe)
+        return True
+    idle = (~active).nonzero().flatten()
+    before = rows[idle]  # a copy
     learn(network, plan, rows, lesson, recipe)
+    rows[idle] = before
     return True

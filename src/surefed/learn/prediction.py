@@ -11,7 +11,7 @@ from surefed.core import Belief, Stream, sample
 from surefed.learn.base import values_at_once
 from surefed.learn.functional import Network
 
-WORK = 1 << 17
+WORK = {"cpu": 1 << 17, "cuda": 1 << 26}
 """Input numbers times rows that go through the network in one call: a large test set goes through one row after the
 other, where a row fills the machine by itself; a small one through many rows at once."""
 
@@ -38,8 +38,9 @@ def predict(
     Returns:
         float32 [row, sample, ...], as the network's likelihood reads it: probabilities of classes, for instance.
     """
-    height = max(1, WORK // max(1, inputs.numel()))
-    length = max(1, values_at_once(inputs.device) // network.kept(inputs))
+    at_once = WORK.get(inputs.device.type, WORK["cpu"])
+    height = max(1, min(len(belief), at_once // max(1, inputs.numel())))
+    length = max(1, values_at_once(inputs.device) // (height * network.kept(inputs)))
     done = []
     for first in range(0, len(belief), height):
         part = slice(first, first + height)

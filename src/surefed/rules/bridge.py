@@ -33,4 +33,4 @@ def bridge(*, trim: int | None = None) -> Rule[Nothing]:
         return Outcome(Belief(mean, rho), state, Inspection(edges, told=told, used=drop))
 
     needed: frozenset[Need] = frozenset() if trim is not None else frozenset({"malicious"})
-    return Rule(stateless, judge, needs=needed, learner="point", bound="fewer than half of those heard")
+    return Rule(stateless, judge, needs=needed, learner="point", bound="fewer than half of those heard", steady=True)

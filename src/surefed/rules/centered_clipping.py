@@ -7,7 +7,7 @@ from torch import Tensor
 
 from surefed.core import Belief
 from surefed.core.robust import clip_weights, mix, norms, products, squared_distances, uniform
-from surefed.rules.base import Inspection, Nothing, Outcome, Receivers, Rule, stateless
+from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, stateless
 
 
 def centered_clipping(*, tau: float | None = None, steps: int = 1, factor: float = 3.0) -> Rule[Nothing]:
@@ -46,4 +46,5 @@ def centered_clipping(*, tau: float | None = None, steps: int = 1, factor: float
         rho = mix(at.social.rho, sent.rho, *uniform(edges))
         return Outcome(Belief(mix(own, sent.mean, keep, weight), rho), state, Inspection(edges))
 
-    return Rule(stateless, judge, needs=frozenset() if tau is not None else frozenset({"previous"}), learner="point")
+    needed: frozenset[Need] = frozenset() if tau is not None else frozenset({"previous"})
+    return Rule(stateless, judge, needs=needed, learner="point", steady=True)

@@ -40,4 +40,4 @@ def clipped_gossip(*, tau: float | None = None) -> Rule[Nothing]:
         return Outcome(Belief(mean, rho), state, Inspection(edges, told=told, used=used))
 
     needed: frozenset[Need] = frozenset() if tau is not None else frozenset({"malicious"})
-    return Rule(stateless, judge, needs=needed, learner="point", bound="fewer than all of those heard")
+    return Rule(stateless, judge, needs=needed, learner="point", bound="fewer than all of those heard", steady=True)

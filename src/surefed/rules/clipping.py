@@ -35,4 +35,4 @@ def clipping(*, bound: float | None = None, factor: float = 3.0) -> Rule[Nothing
         rho = mix(at.social.rho, sent.rho, *uniform(edges))
         return Outcome(Belief(mean, rho), state, Inspection(edges))
 
-    return Rule(stateless, judge, needs=frozenset({"previous"}), learner="point")
+    return Rule(stateless, judge, needs=frozenset({"previous"}), learner="point", steady=True)

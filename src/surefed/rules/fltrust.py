@@ -40,4 +40,4 @@ def fltrust() -> Rule[Nothing]:
         social = Belief(torch.where(alone, at.social.mean, mean), torch.where(alone, at.social.rho, rho))
         return Outcome(social, state, Inspection(score > 0))
 
-    return Rule(stateless, judge, needs=frozenset({"previous"}), learner="point")
+    return Rule(stateless, judge, needs=frozenset({"previous"}), learner="point", steady=True)

@@ -35,4 +35,4 @@ def geometric_median(*, nu: float = 0.1, steps: int = 8) -> Rule[Nothing]:
         mean = mix(at.social.mean, sent.mean, keep, weight)
         return Outcome(Belief(mean, mix(at.social.rho, sent.rho, keep, equal)), state, Inspection(edges))
 
-    return Rule(stateless, judge, learner="point")
+    return Rule(stateless, judge, learner="point", steady=True)

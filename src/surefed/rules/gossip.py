@@ -26,4 +26,4 @@ def gossip() -> Rule[Nothing]:
         social = Belief(mix(at.social.mean, sent.mean, keep, weight), mix(at.social.rho, sent.rho, keep, weight))
         return Outcome(social, state, Inspection(edges))
 
-    return Rule(stateless, judge, needs=frozenset({"degrees"}), learner="point")
+    return Rule(stateless, judge, needs=frozenset({"degrees"}), learner="point", steady=True)

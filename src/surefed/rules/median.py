@@ -20,4 +20,4 @@ def median() -> Rule[Nothing]:
         rho = mix(at.social.rho, sent.rho, *uniform(edges))
         return Outcome(Belief(mean, rho), state, Inspection(edges))
 
-    return Rule(stateless, judge, learner="point")
+    return Rule(stateless, judge, learner="point", steady=True)

@@ -16,4 +16,4 @@ def oracle() -> Rule[Nothing]:
         trusted = edges & at.honest
         return Outcome(pool(sent, trusted, otherwise=at.social), state, Inspection(trusted))
 
-    return Rule(stateless, judge, needs=frozenset({"honest"}))
+    return Rule(stateless, judge, needs=frozenset({"honest"}), steady=True)

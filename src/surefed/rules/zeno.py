@@ -47,4 +47,5 @@ def zeno(*, samples: int = 20, rho: float = 5e-4, drop: int | None = None) -> Ru
 
     needs: set[Need] = {"loss", "previous"}
     needs |= {"malicious"} if drop is None else set()
-    return Rule(stateless, judge, needs=frozenset(needs), learner="point", bound="no more than all of those heard")
+    bound = "no more than all of those heard"
+    return Rule(stateless, judge, needs=frozenset(needs), learner="point", bound=bound, steady=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from surefed.attacks import Scene, Sent
-from surefed.core import Belief
+from surefed.core import Belief, Round
 from surefed.learn import Lesson, Rows, Watch, draw_batches, early_stop, predict, values_at_once
 from surefed.rules import Inspection, Outcome, Receivers
 from surefed.sim.replay import Replay, steady
@@ -39,6 +39,11 @@ class World:
     def live(self) -> Replay | None:
         """What stands for the round's number and its edges while a round is captured."""
         return self.replay if self.replay is not None and self.replay.on else None
+
+    @property
+    def number(self) -> Round:
+        """The round's number, as random numbers are addressed by it: a tensor while a round is captured."""
+        return self.round if self.live is None else self.live.round
 
 
 def begin(setup: Setup, senders: int | None = None) -> World:
@@ -144,11 +149,10 @@ def move_on(setup: Setup, world: World, outcome: Outcome[Any], inspection: Inspe
 def learn(setup: Setup, world: World) -> None:
     """All beliefs of a client take its minibatches; a local belief that did worse and worse has stopped."""
     plan = setup.experiment.learn
-    number = world.round if world.live is None else world.live.round
     first_half = (setup.sizes + 1) // 2
 
     def drawn(order: str, sizes: Tensor, skip: Tensor | int = 0) -> Tensor:
-        batches = draw_batches(setup.streams[order], sizes, number, plan.batches, plan.batch_size, setup.longest)
+        batches = draw_batches(setup.streams[order], sizes, world.number, plan.batches, plan.batch_size, setup.longest)
         return batches + (setup.clean.starts + skip)[:, None, None]
 
     whole = drawn("order", setup.sizes)
@@ -163,7 +167,7 @@ def learn(setup: Setup, world: World) -> None:
         batches=torch.cat([shares[group][0] for group in setup.groups]),
         sizes=torch.cat([shares[group][1] for group in setup.groups]),
         noise=setup.streams["noise"],
-        round=number,
+        round=world.number,
     )
     if "local" not in setup.groups or not plan.early_stop:
         setup.learner.learn(world.rows, lesson)
@@ -179,19 +183,19 @@ def lie(setup: Setup, world: World, previous: Belief, edges: Tensor) -> Sent:
     learned, mine = social(setup, world), local(setup, world)
     if setup.attack.tamper is None or not setup.attacking(world.round):
         return Sent(learned, torch.arange(setup.clients, device=setup.device), edges)
-    bad, sees_all = setup.malicious, setup.experiment.attack.knowledge == "omniscient"
-    crowd = ~bad if sees_all else bad
+    (bad, good), sees_all = setup.camps, setup.experiment.attack.knowledge == "omniscient"
+    crowd = good if sees_all else bad
     scene = Scene(
         own=learned[bad],
         start=previous[bad],
         seen=learned[crowd],
         seen_start=previous[crowd],
-        malicious=bad,
+        malicious=setup.malicious,
         edges=edges,
-        round=world.round,
+        round=world.number,
         omniscient=sees_all,
         own_local=None if mine is None else mine[bad],
-        honest_local=mine[~bad] if mine is not None and sees_all else None,
+        honest_local=mine[good] if mine is not None and sees_all else None,
         trusted=world.trusted if sees_all and world.round > 0 else None,
     )
     return setup.attack.send(learned, scene, setup.streams["lies"])
@@ -236,7 +240,7 @@ def own_loss(setup: Setup, world: World, models: Tensor, count: int) -> Tensor:
     models: [model, weight]. Returns [receiver, model].
     """
     inputs, labels = setup.seen(world.round)
-    fresh = draw_batches(setup.streams["fresh"], setup.sizes, world.round, 1, count)[:, 0]
+    fresh = draw_batches(setup.streams["fresh"], setup.sizes, world.number, 1, count, setup.longest)[:, 0]
     each = Belief(models, torch.zeros_like(models))
 
     def mean_loss(picked: Tensor, buffers: Tensor | None) -> Tensor:

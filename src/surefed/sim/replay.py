@@ -77,10 +77,10 @@ class Replay:
 def steady(setup: Setup, round: int, state: tuple[Any, ...]) -> bool:
     """Whether rounds differ in nothing but their number, edges and what is learned, so that one can stand for all.
 
-    Lies told with beliefs, early stopping and rules that remember something are played round by round, and so are
-    federations so large that the host's work does not matter.
+    Lies that depend on more than that, early stopping and rules that remember something are played round by round, and
+    so are federations so large that the host's work does not matter.
     """
-    lying = setup.attack.tamper is not None and setup.attacking(round)
+    lying = setup.attack.tamper is not None and setup.attacking(round) and not setup.attack.steady
     stopping = setup.experiment.learn.early_stop and "local" in setup.groups
     there = cuda.here(setup.sizes) and setup.clients**2 <= cuda.DENSE
     return there and setup.rule.steady and setup.network.stacked and not (state or lying or stopping)

@@ -52,6 +52,11 @@ class Setup:
         return int(self.sizes.max())
 
     @functools.cached_property
+    def camps(self) -> tuple[Tensor, Tensor]:
+        """The malicious and the honest clients, in order. int64 [malicious], [honest]"""
+        return self.malicious.nonzero().flatten(), (~self.malicious).nonzero().flatten()
+
+    @functools.cached_property
     def start(self) -> Tensor:
         """The mean that everybody begins with. [weight]"""
         mean = self.network.initial().to(self.device)

@@ -14,6 +14,9 @@ from torch import Tensor
 DENSE = 1 << 14
 """Pairs of clients up to which all are looked at, so that the host need not wait to learn which edges there are."""
 
+SENDERS = 128
+"""Senders up to which a trimmed mean ranks them against each other instead of sorting them."""
+
 _HERE = find_spec("triton") is not None and os.environ.get("SUREFED_NATIVE") != "0"
 
 
@@ -27,4 +30,4 @@ def fits(*tensors: Tensor) -> bool:
     return all(here(value) and value.dtype.itemsize == 4 and value.is_floating_point() for value in tensors)
 
 
-__all__ = ["DENSE", "fits", "here"]
+__all__ = ["DENSE", "SENDERS", "fits", "here"]

@@ -15,7 +15,7 @@ from surefed.core import RHO_MAX, RHO_MIN
 from surefed.learn.base import STEEPEST, Lesson, Rows, slopes, values_at_once
 from surefed.learn.cuda import chain
 from surefed.learn.cuda.chain import Wide
-from surefed.learn.cuda.update import bound, draw, update
+from surefed.learn.cuda.update import bound, descend, draw, update
 from surefed.learn.functional import Network
 from surefed.learn.half import DITHER
 from surefed.learn.masks import Masks
@@ -135,11 +135,12 @@ def _descend(rows: Rows, by: Slopes, turns: int, recipe: Recipe) -> None:
     if not recipe.keep:
         rows.steps.zero_()
         moment.zero_()
+    count, weights = rows.mean.shape
     for turn in range(turns):
         slope, _ = by(rows.mean, turn)
-        slope.masked_fill_(~torch.isfinite(slope.sum(1, keepdim=True)), 0.0).clamp_(-STEEPEST, STEEPEST)
-        moment.mul_(recipe.momentum).add_(slope)
-        rows.mean.sub_(moment, alpha=recipe.rate)
+        descend[(count, triton.cdiv(weights, 1024))](
+            slope, slope.sum(1), rows.mean, moment, recipe.rate, recipe.momentum, STEEPEST, WEIGHTS=weights, BLOCK=1024
+        )
     rows.steps.add_(turns)
 
 

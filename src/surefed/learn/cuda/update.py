@@ -33,6 +33,22 @@ def draw(mean, rho, drawn, centre, width, key0, key1, round_at, weights, GROUPS:
 
 
 @triton.jit
+def descend(slope, sums, mean, moment, rate, momentum, steepest, WEIGHTS: tl.constexpr, BLOCK: tl.constexpr):
+    """SGD with momentum; a row whose slopes do not sum to a number stands still but for its momentum."""
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    real = at < WEIGHTS
+    here = row * WEIGHTS + at
+    total = tl.load(sums + row)
+    g, b = tl.load(slope + here, mask=real, other=0.0), tl.load(moment + here, mask=real, other=0.0)
+    m = tl.load(mean + here, mask=real, other=0.0)
+    g = tl.where(total - total == 0.0, tl.minimum(tl.maximum(g, -steepest), steepest), 0.0)
+    b = momentum * b + g
+    tl.store(moment + here, b, mask=real)
+    tl.store(mean + here, m - rate * b, mask=real)
+
+
+@triton.jit
 def _read(slope, mean, rho, mean1, mean2, rho1, rho2, centre, width, here, real, fixed_std, FIXED: tl.constexpr):
     """All that is known of some weights, asked for before any of it is used."""
     g = tl.load(slope + here, mask=real, other=0.0)
