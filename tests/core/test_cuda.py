@@ -13,7 +13,7 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton", reason="Triton is not installed; it comes with torch's CUDA builds")
 
-from surefed.core import STD_MAX, STD_MIN, Belief, Stream, introspect, measure, pool, pool_within, ways
+from surefed.core import STD_MAX, STD_MIN, Belief, Stream, headings, introspect, measure, pool, pool_within
 from surefed.core.cuda import edges as along
 from surefed.core.cuda import heading, noise, pooling
 from surefed.core.cuda.repair import repair
@@ -96,7 +96,7 @@ def test_headings_are_those_of_torch() -> None:
     start = 0.1 * local.mean[0]
     local.rho[:, 9] = torch.inf  # does not count
     sent.mean[3] = start  # has not moved
-    expected = ways(local, start, sent.mean, edges).heading
+    expected = headings(local, start, sent.mean, edges)
     given = tuple(value.to(DEVICE) for value in (local.mean, local.rho, start, sent.mean))
     together, theirs, mine = (value.cpu() for value in heading.all_pairs(*given))
     cosine = torch.where(theirs > 0, together / (mine * theirs).sqrt(), 0.0)

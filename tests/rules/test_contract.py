@@ -58,7 +58,7 @@ def distance_from(local: Belief) -> Callable[[Tensor, int], Tensor]:
 
 
 def step(rule: Rule, at: Receivers, sent: Belief, edges: Tensor) -> Outcome:
-    return rule.step(at, sent, edges, rule.init(len(edges), len(sent)))
+    return rule.step(at, sent, edges, rule.init(len(edges), len(sent), sent.weights))
 
 
 def same(one: Outcome, other: Outcome, rows: Tensor | slice = slice(None)) -> None:

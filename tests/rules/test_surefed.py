@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefed.core import Belief, rho_of
+from surefed.core import FAULTS, Belief, rho_of
 from surefed.rules import RULES, Receivers
 
 from .test_contract import SEEDS, same, step, world
@@ -231,17 +231,36 @@ def test_a_social_belief_that_lost_its_way_is_replaced_as_a_whole() -> None:
     assert torch.equal(never.social.mean, at.social.mean)
 
 
-def test_who_is_held_back_hears_nobody_who_sets_it_back() -> None:
-    """The local way is (10, 0). Before the round the own social belief had come 0.4 of it, and after it 0.5.
+def test_who_was_trusted_once_needs_no_lowest_heading() -> None:
+    """The own social way (3, 4) agrees with the local one by 3/5, the sender's (3, 6) by 0.45, more than 0.7 * 3/5."""
+    at, sent = ways([1.3, 1.0], [1.3, 1.8], [[1.3, 1.8], [1.3, 2.2]])
+    rule, both = headed(heading=0.7, lowest=0.5), torch.ones(1, 2, dtype=torch.bool)
+    record = rule.init(1, 2, 2)
+    new = rule.step(at, sent, both, record)
+    assert new.inspection.trusted.tolist() == [[True, False]]
+    assert new.state.known.tolist() == [[True, False]]
+    old = rule.step(at, sent, both, record._replace(known=both))
+    assert old.inspection.trusted.all()
 
-    The senders have come 0.5, 0.41, 0.39 and, the third of them aside, all go straight. A reach of 0.65 is not reached,
-    so whoever has come less than 0.4 is not heard; a reach of 0.5 is, and everybody is.
-    """
-    at, sent = ways([2.0, 1.0], [1.5, 1.0], [[1.5, 1.0], [1.41, 1.0], [1.39, 1.2]], before=(1.4, 1.0))
-    everybody = torch.ones(1, 3, dtype=torch.bool)
-    assert step(headed(), at, sent, everybody).inspection.trusted.tolist() == [[True, True, False]]
-    assert step(headed(reach=0.5), at, sent, everybody).inspection.trusted.all()
-    assert step(headed(reach=0.0), at, sent, everybody).inspection.trusted.all()
+
+def test_a_client_alone_is_its_local_self_until_it_has_a_heading() -> None:
+    """Its social way (3, 9) agrees with the local one by 1/sqrt(10) = 0.32: too little to be anybody, while alone."""
+    at, sent = ways([1.3, 1.0], [1.3, 2.8], [[1.3, 2.8], [1.3, 2.8]])
+    rule, both = headed(lowest=0.5), torch.ones(1, 2, dtype=torch.bool)
+    assert at.local is not None
+    assert torch.equal(rule.step(at, sent, both, rule.init(1, 2, 2)).social.mean, at.local.mean)
+    company = rule.step(at, sent, both, rule.init(1, 2, 2)._replace(known=both))
+    assert torch.allclose(company.social.mean, at.social.mean)
+
+
+def test_whoever_is_out_is_not_heard_and_the_reason_is_told() -> None:
+    at, sent = ways([1.3, 1.0], [1.3, 1.0], [[1.3, 1.0]] * 4)
+    rule = headed()
+    record = rule.init(1, 4, 2)._replace(verdict=torch.tensor([[0, 1, 2, 4]], dtype=torch.uint8))
+    seen = rule.step(at, sent, torch.ones(1, 4, dtype=torch.bool), record).inspection
+    assert seen.trusted.tolist() == [[True, True, False, False]]
+    assert seen.fault is not None
+    assert [FAULTS[fault] for fault in seen.fault[0].tolist()] == ["", "", "against us", "far ahead"]
 
 
 def test_who_has_not_moved_has_no_heading() -> None:
@@ -252,14 +271,22 @@ def test_who_has_not_moved_has_no_heading() -> None:
 @given(seed=SEEDS)
 def test_a_heading_of_anything_leaves_the_band_to_decide(seed: int) -> None:
     at, sent, edges = world(seed)
-    loose = step(headed(heading=0.0, lowest=-1.0, reach=0.0, kappa=4.0, std_floor=0.0), at, sent, edges)
+    loose = step(headed(heading=0.0, lowest=-1.0, against=0.0, ahead=0.0, kappa=4.0, std_floor=0.0), at, sent, edges)
     same(loose, step(surefed(kappa=4.0), at, sent, edges))
     assert torch.equal(loose.inspection.trusted, step(surefed(kappa=4.0), at, sent, edges).inspection.trusted)
 
 
 @pytest.mark.parametrize(
-    "bad", [{"heading": -0.1}, {"heading": 1.1}, {"lowest": 2.0}, {"heading": math.nan}, {"reach": 1.5}]
+    "bad",
+    [
+        {"heading": -0.1},
+        {"heading": 1.1},
+        {"lowest": 2.0},
+        {"heading": math.nan},
+        {"against": -1.0},
+        {"ahead": math.inf},
+    ],
 )
 def test_a_heading_that_makes_no_sense_is_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="must lie"):
+    with pytest.raises(ValueError, match="must"):
         headed(**bad)

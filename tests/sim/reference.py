@@ -12,7 +12,7 @@ from torch.distributions import Normal, kl_divergence
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from surefed.core import Stream
+from surefed.core import Stream, pushes
 
 
 @dataclass
@@ -46,6 +46,25 @@ class Client:
 
 
 @dataclass
+class Felt:
+    """What a client remembers of pushes; the sums are by sender, its own under -1."""
+
+    course: Tensor
+    pull: Tensor
+    along: dict[int, float] = field(default_factory=dict)
+    pulled: dict[int, float] = field(default_factory=dict)
+    seen: dict[int, float] = field(default_factory=dict)
+    heard: set[int] = field(default_factory=set)
+    known: set[int] = field(default_factory=set)
+    verdict: dict[int, str] = field(default_factory=dict)
+
+
+def cosine(one: Tensor, other: Tensor) -> float:
+    size = float(one.double().norm() * other.double().norm())
+    return float(one.double() @ other.double()) / size if size else 0.0
+
+
+@dataclass
 class Reference:
     """All clients, and what happened."""
 
@@ -59,13 +78,16 @@ class Reference:
     gaussian: float = 0.0
     heading: float | None = None
     lowest: float = 0.25
-    reach: float = 0.0
+    flips: bool = False
+    against: float = 0.0
+    ahead: float = 0.0
     start: Tensor | None = None
     before: list[Tensor] = field(default_factory=list)
+    records: dict[int, Felt] = field(default_factory=dict)
     rejected: int = 0
     overwritten: int = 0
     turned: int = 0
-    backwards: int = 0
+    out: int = 0
 
     def free_energy(self, model: Model, prior: Normal, inputs: Tensor, labels: Tensor, eps: Tensor) -> Tensor:
         """KL[q || prior] - E_q[log P(D)], one draw; per sample, and with the KL shared by the round's batches."""
@@ -104,11 +126,73 @@ class Reference:
                 update = mean - old
                 noise = Stream(self.seed, "lies", [client.name]).normal(mean.numel(), round=round)[0]
                 mean = old + update + self.gaussian * update.std(correction=0) * noise
+            if client.malicious and self.flips:
+                mean = old - (mean - old)
             sent.append((mean, variance))
+        if self.remembers:
+            for at in range(len(self.clients)):
+                self.weigh(at, sent)
         sets = [self.confidence_set(at, sent) for at in range(len(self.clients))]
         for at, trusted in enumerate(sets):
             self.aggregate(at, [sent[j] for j in sorted(trusted)])
+            if self.remembers:
+                felt = self.records[at]
+                felt.course = 0.98 * felt.course + 0.02 * (self.clients[at].social.mean.detach() - before[at])
+                felt.heard, felt.known = trusted, felt.known | trusted
         return sets
+
+    @property
+    def remembers(self) -> bool:
+        return self.heading is not None and (self.against > 0 or self.ahead > 0)
+
+    @torch.no_grad()
+    def weigh(self, at: int, sent: list[tuple[Tensor, Tensor]]) -> None:
+        """This round's pushes, and the verdicts that follow."""
+        old, new = self.before[at], self.clients[at].social.mean.detach()
+        felt = self.records.setdefault(at, Felt(torch.zeros_like(old), torch.zeros_like(old)))
+        felt.pull = 0.9 * felt.pull + 0.1 * (new - old)
+        course = felt.course if float(felt.course.double() @ felt.pull.double()) > 0 else felt.pull
+        if len(felt.heard) > 1:
+            for j, mean in [*((j, sent[j][0]) for j in felt.heard if self.edges[at, j]), (-1, new)]:
+                for sums, value in (
+                    (felt.along, cosine(course, mean - old)),
+                    (felt.pulled, cosine(felt.pull, mean - old)),
+                ):
+                    sums[j] = 0.98 * sums.get(j, 0.0) + 0.02 * value
+                felt.seen[j] = 0.98 * felt.seen.get(j, 0.0) + 0.02
+        if felt.seen.get(-1, 0.0) == 0.0:
+            return
+        own, least = felt.along[-1] / felt.seen[-1], pushes.CHANCE / len(old) ** 0.5
+        told = {j: min(felt.seen[j], felt.seen[-1]) for j in felt.seen if j >= 0}
+        theirs = {j: felt.along[j] / felt.seen[j] for j in told if felt.seen[j] > 0}
+        drivers = set()
+        for j, value in theirs.items():
+            cleared = felt.verdict.get(j) == "cleared"
+            if felt.verdict.get(j) in ("against", "ahead") or (cleared and own < pushes.AGAIN * least):
+                continue
+            if told[j] >= pushes.SOON and self.ahead > 0 and value > self.ahead * max(own, pushes.CLEAR * least):
+                drivers.add(j)
+        for j, value in theirs.items():
+            cleared = felt.verdict.get(j) == "cleared"
+            if drivers or felt.verdict.get(j) in ("against", "ahead") or told[j] < pushes.ENOUGH or own < least:
+                continue
+            sure = not cleared or own >= pushes.AGAIN * least
+            if sure and value < -self.against * own * (2 if cleared else 1) and felt.pulled[j] < 0 and self.against > 0:
+                felt.verdict[j] = "against"
+                self.out += 1
+            elif (
+                told[j] >= pushes.LONG
+                and own >= pushes.CLEAR * least
+                and value >= self.against * own
+                and felt.pulled[j] >= 0
+            ):
+                felt.verdict[j] = "cleared"
+        for j in drivers:
+            felt.verdict[j] = "ahead"
+            self.out += 1
+        if drivers:
+            felt.course = torch.zeros_like(old)
+            felt.along, felt.pulled, felt.seen = {}, {}, {}
 
     def confidence_set(self, at: int, sent: list[tuple[Tensor, Tensor]]) -> set[int]:
         local = self.clients[at].local
@@ -117,12 +201,13 @@ class Reference:
             if not self.edges[at, j]:
                 continue
             if self.heading is not None:
-                (going, come), (own, reached) = self.way(at, mean), self.way(at, self.clients[at].social.mean)
-                if going < max(self.heading * own, self.lowest):
-                    self.turned += 1
+                going, own = self.way(at, mean), self.way(at, self.clients[at].social.mean)
+                felt = self.records.get(at)
+                if felt is not None and felt.verdict.get(j) in ("against", "ahead"):
                     continue
-                if reached < self.reach and come < self.way(at, self.before[at])[1]:
-                    self.backwards += 1
+                new = felt is None or j not in felt.known
+                if going < self.heading * own or (new and going < self.lowest):
+                    self.turned += 1
                     continue
             if all(abs(a - b) <= self.kappa * s for a, b, s in zip(local.mean, mean, local.std, strict=True)):
                 trusted.add(j)
@@ -131,15 +216,15 @@ class Reference:
         return trusted
 
     @torch.no_grad()
-    def way(self, at: int, mean: Tensor) -> tuple[float, float]:
-        """Cosine of the ways from the start to a mean and to the client's local one, in its local stds; and how far."""
+    def way(self, at: int, mean: Tensor) -> float:
+        """Cosine of the ways from the start to a mean and to the client's local one, in its local stds."""
         assert self.start is not None
         local, squares, products = self.clients[at].local, [0.0, 0.0], 0.0
         for begun, mine, other, s in zip(self.start, local.mean, mean, local.std, strict=True):
             a, b = float(mine - begun) / float(s), float(other - begun) / float(s)
             products += a * b
             squares = [squares[0] + a * a, squares[1] + b * b]
-        return products / (squares[0] * squares[1]) ** 0.5 if all(squares) else 0.0, products / squares[0]
+        return products / (squares[0] * squares[1]) ** 0.5 if all(squares) else 0.0
 
     @torch.no_grad()
     def aggregate(self, at: int, trusted: list[tuple[Tensor, Tensor]]) -> None:
@@ -151,7 +236,8 @@ class Reference:
             std = precision.rsqrt()
             social.mean.copy_(mean.float())
             social.rho.copy_(torch.log(torch.expm1(std)).float())
-        if self.heading is not None and self.way(at, social.mean)[0] < self.lowest:
+        alone = at not in self.records or len(self.records[at].known) <= 1
+        if self.heading is not None and self.way(at, social.mean) < (self.lowest if alone else min(self.lowest, 0.0)):
             social.mean.copy_(local.mean)
             social.rho.copy_(local.rho)
             self.overwritten += len(local.mean)

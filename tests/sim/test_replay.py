@@ -88,10 +88,9 @@ def test_what_a_round_trusts_is_not_written_over_by_the_next(monkeypatch: pytest
 def test_only_rounds_that_differ_in_nothing_but_their_number_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     def replayed(given: dict[str, Any], round: int = 3) -> bool:
         experiment = setup(given)
-        state = begin(experiment).state
         with monkeypatch.context() as there:
             there.setattr(cuda, "here", lambda value: True)
-            return steady(experiment, round, state)
+            return steady(experiment, round)
 
     assert replayed(SUREFED)
     lying = {"attack": {"name": "sign_flip", "malicious": 0.2, "start": 3}}

@@ -1,5 +1,6 @@
 """Beliefs, their algebra, trust, and named randomness; imports nothing else of SureFED."""
 
+from surefed.core import pushes
 from surefed.core.belief import RHO_MAX, RHO_MIN, STD_MAX, STD_MIN, Belief, rho_of, stack
 from surefed.core.errors import (
     ConfigError,
@@ -12,7 +13,8 @@ from surefed.core.errors import (
     SureFEDError,
 )
 from surefed.core.gaussian import kl, pool, pool_within, sample
-from surefed.core.heading import Ways, own_way, ways
+from surefed.core.heading import headings, own_heading
+from surefed.core.pushes import Record
 from surefed.core.streams import Round, Stream, generator
 from surefed.core.trust import FAULTS, Distances, Scope, band, confidence_set, inside, introspect, measure
 
@@ -29,25 +31,26 @@ __all__ = [
     "IdentityError",
     "Interrupted",
     "NetworkError",
+    "Record",
     "RecordError",
     "Round",
     "Scope",
     "StorageError",
     "Stream",
     "SureFEDError",
-    "Ways",
     "band",
     "confidence_set",
     "generator",
+    "headings",
     "inside",
     "introspect",
     "kl",
     "measure",
-    "own_way",
+    "own_heading",
     "pool",
     "pool_within",
+    "pushes",
     "rho_of",
     "sample",
     "stack",
-    "ways",
 ]

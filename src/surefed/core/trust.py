@@ -18,9 +18,10 @@ Scope = Literal["mean", "mean_and_std", "whole_belief"]
 or the whole belief of a client with any violating weight (the paper's text)."""
 
 
-FAULTS = ("", "another way", "backwards", "outside")
-"""Why SureFED leaves a sender out, by number: it goes another way than the receiver's own data; it would set back a
-receiver that lags behind what it knows itself; weights of it lie outside the band. 0 where it is trusted."""
+FAULTS = ("", "another way", "against us", "outside", "far ahead")
+"""Why SureFED leaves a sender out, by number: it goes another way than the receiver's own data; it has pushed back what
+the receiver and its neighbours learn; weights of it lie outside the band; it has pushed far harder than any data would.
+0 where it is trusted."""
 
 
 @dataclass(frozen=True, slots=True)

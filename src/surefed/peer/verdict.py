@@ -94,7 +94,8 @@ def _why(fault: str | None, outside: int, sigmas: float, layer: str, heading: fl
         return band
     way = {
         "another way": "it goes another way than our data: its heading agrees with ours by",
-        "backwards": "it would set us back, and we lag behind what our data tells us; its heading agrees with ours by",
+        "against us": "it has pushed against what we learn, and is not heard again; its heading agrees with ours by",
+        "far ahead": "it has pushed harder than data would, and is not heard again; its heading agrees with ours by",
     }.get(fault or "")
     return f"{way} {heading:.2f}; {band}" if way else f"{band}; its heading agrees with ours by {heading:.2f}"
 

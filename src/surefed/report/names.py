@@ -45,7 +45,7 @@ STUDIES = {
     "kappa": "kappa, the width of the band",
     "c": "c, the share of the self-measured band",
     "heading": "The heading test",
-    "reach": "reach, when a client is held back",
+    "record": "The record of pushes",
     "rho": "rho, the first uncertainty",
     "learning_rate": "Learning rate",
     "introspection": "Introspection",

@@ -36,6 +36,8 @@ class Receivers:
     halves: two beliefs that each learn from a half of the receiver's own data; None unless needed. [receiver, weight]
     loss: (models [model, weight], samples) -> the mean loss of each model on so many of each receiver's own training
         samples [receiver, model]; None unless needed.
+    senders: the client that each message comes from, where some have sent different ones to different receivers; None
+        where message k is that of client k. int64 [message]
     layers: how many weights each parameter of the network has, in order.
     certain: the weights that have no posterior, such as BatchNorm's; None where every weight has one. bool [weight]
     round, rounds: which round it is, counted from 0, and how many there will be.
@@ -54,6 +56,7 @@ class Receivers:
     degrees: Tensor | None = None
     halves: tuple[Belief, Belief] | None = None
     loss: Callable[[Tensor, int], Tensor] | None = None
+    senders: Tensor | None = None
     layers: tuple[int, ...] = ()
     certain: Tensor | None = None
     detail: bool = False
@@ -100,7 +103,7 @@ class Outcome(Generic[S]):
 class Rule(Generic[S]):
     """A way to aggregate.
 
-    init: (receivers, senders) -> state.
+    init: (receivers, senders, weights) -> state, tensors whose first axis is the receivers.
     judge: (receivers, sent, edges, state) -> outcome, a pure function of the author's; call `step`, which guards it.
     needs: what `judge` reads of the receivers beyond the social belief; a rule that needs no local belief costs none.
     learner: how the paper (or the rule's source) trains clients under it.
@@ -108,7 +111,7 @@ class Rule(Generic[S]):
     steady: whether `judge` neither looks at the round's number nor waits for a GPU, so that one can replay it.
     """
 
-    init: Callable[[int, int], S]
+    init: Callable[[int, int, int], S]
     judge: Callable[[Receivers, Belief, Tensor, S], Outcome[S]]
     needs: frozenset[Need] = field(default=frozenset())
     learner: Literal["variational", "point"] = "variational"
@@ -160,6 +163,6 @@ def equally_certain(sent: Belief, certain: Tensor | None) -> Belief:
     return sent if certain is None else Belief(sent.mean, sent.rho.masked_fill(certain, RHO_MIN))
 
 
-def stateless(receivers: int, senders: int) -> Nothing:
+def stateless(receivers: int, senders: int, weights: int) -> Nothing:
     """The `init` of a rule that remembers nothing."""
     return Nothing()

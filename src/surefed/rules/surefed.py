@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from surefed.core import (
     Belief,
+    Record,
     Scope,
     band,
     confidence_set,
+    headings,
     inside,
     introspect,
     measure,
-    own_way,
+    own_heading,
     pool,
     pool_within,
-    ways,
+    pushes,
 )
 from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, equally_certain, stateless
 
@@ -28,8 +32,9 @@ def surefed(
     *,
     heading: float | Literal["off"] = 0.6,
     lowest: float = 0.25,
-    reach: float = 0.65,
-    kappa: float | Literal["auto"] = 50.0,
+    against: float = 0.5,
+    ahead: float = 8.0,
+    kappa: float | Literal["auto"] = 200.0,
     c: float = 0.8,
     per_layer: bool = False,
     band_std: float | None = None,
@@ -39,27 +44,29 @@ def surefed(
     overwrite: Scope = "mean",
     std_floor: float = 1.0,
     std_ceiling: float | None = None,
-) -> Rule[Nothing]:
+) -> Rule[Any]:
     """Pool the senders that go your way and lie inside your own band, then repair yourself (the paper's rule and more).
 
     The paper's test: sender j is trusted by receiver i when |local_mean_i - mean_j| <= kappa * local_std_i on a share
     `agreement` of the weights, 1.0 being every weight. Ours before it: j must also have gone the same way as i's local
     belief since the start that all share. In units of i's local std, the cosine of the two ways must reach `heading`
-    times that of i's own social belief, and never less than `lowest`. As long as nobody has learned anything, nobody
-    has a heading, and everybody learns alone: liars are never pooled, not even at first. And a client whose social
-    belief has come less than `reach` of its local way is being held back: until it has caught up it hears nobody who
-    has come less far along that way than it had itself before the round. The rule `paper` goes without all this.
+    times that of i's own social belief and, until j is first trusted, `lowest`. As long as nobody has learned anything,
+    nobody has a heading, and everybody learns alone: liars are never pooled, not even at first. And every client keeps
+    a record of what its senders would change about its social belief: who has pushed against its course, or has driven
+    it as no data would, is not heard any more (core/pushes.py). The rule `paper` goes without all this.
 
     The client itself is inspected like any other sender. Where the pooled mean leaves the client's own band, the local
-    mean is put back; where its heading falls below `lowest`, the whole local belief is. Weights without posterior,
-    such as BatchNorm's, are not inspected and are averaged over the trusted.
+    mean is put back; where it goes the opposite way, or nowhere yet, the whole local belief is. Weights without
+    posterior, such as BatchNorm's, are not inspected and are averaged over the trusted.
 
     Args:
         heading: how well a sender's heading must agree with the local one, as a share of how well the receiver's own
-            social belief does; "off" looks at the band only, which is the paper.
-        lowest: the least agreement of headings that is ever enough.
-        reach: the share of its local way that a social belief must have come for its client to hear those who would
-            set it back; 0 hears them always.
+            social belief does; "off" looks at the band only, which is the paper, and keeps no record.
+        lowest: the least agreement of headings that is enough to be heard for the first time, and below which the
+            social belief of a client that is still alone is its local one.
+        against: how hard, beside the receiver's own push forth, a sender may push back before it is not heard any
+            more; 0 keeps hearing it.
+        ahead: how hard, beside the receiver's own push, a sender may push forth; 0 for as hard as it likes.
         kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs. "auto":
             the band measures itself, every client and round anew: c times the largest disagreement, in local stds,
             of two beliefs that each learn from a half of the client's own data. It doubles the cost of learning.
@@ -75,8 +82,8 @@ def surefed(
     """
     if heading != "off" and not (0 <= heading <= 1 and -1 <= lowest <= 1):
         raise ValueError(f"heading must lie in [0, 1] and lowest in [-1, 1], not {heading} and {lowest}")
-    if not 0 <= reach <= 1:
-        raise ValueError(f"reach must lie in [0, 1], not {reach}")
+    if not (0 <= against < math.inf and 0 <= ahead < math.inf):
+        raise ValueError(f"against and ahead must be finite and at least 0, not {against} and {ahead}")
     if kappa != "auto" and not kappa >= 0:
         raise ValueError(f"kappa must not be negative or NaN, and {kappa} is")
     if not 0 < agreement <= 1:
@@ -90,8 +97,9 @@ def surefed(
     if per_layer and kappa != "auto":
         raise ValueError('per_layer belongs to kappa = "auto"')
     bounded = std_floor > 0 or std_ceiling is not None
+    remembers = heading != "off" and (against > 0 or ahead > 0)
 
-    def judge(at: Receivers, sent: Belief, edges: Tensor, state: Nothing) -> Outcome[Nothing]:
+    def judge(at: Receivers, sent: Belief, edges: Tensor, state: Any) -> Outcome[Any]:
         assert at.local is not None
         assert at.local_learns is not None
         local = at.local if band_std is None else Belief.constant(at.local.mean, band_std)
@@ -101,21 +109,21 @@ def surefed(
         width = band(local, disagreement(at, local, c, per_layer) if kappa == "auto" else kappa)
         if at.certain is not None:
             width = width.masked_fill(at.certain, torch.inf)
-        going, same_way, backwards = None, edges, torch.zeros_like(edges)
+        record, out, known = state, torch.zeros_like(edges, dtype=torch.uint8), torch.zeros_like(edges)
+        if kept_of(state, at, sent):
+            assert at.previous is not None
+            before, after = at.previous.mean, at.social.mean
+            record = pushes.weigh(record, before, after, sent.mean, edges, at.senders, against=against, ahead=ahead)
+            out, known = (one if at.senders is None else one[:, at.senders] for one in (record.out, record.known))
+        going, same_way = None, edges & (out == 0)
         if heading != "off":
             assert at.start is not None
-            theirs, own = ways(local, at.start, sent.mean, edges), own_way(local, at.start, at.social.mean)
-            going = theirs.heading
-            same_way = edges & (going >= (heading * own.heading).clamp(min=lowest)[:, None])
-            if reach > 0:
-                assert at.previous is not None
-                before = own_way(local, at.start, at.previous.mean)
-                backwards = same_way & (theirs.reach < before.reach[:, None]) & (own.reach < reach)[:, None]
-                same_way &= ~backwards
+            going, own = headings(local, at.start, sent.mean, edges), own_heading(local, at.start, at.social.mean)
+            same_way &= (going >= (heading * own)[:, None]) & (known | (going >= lowest))
         if at.detail or agreement < 1:
             distances = measure(local, width, sent.mean, detail=True, edges=edges)
             trusted = confidence_set(distances, same_way, sent.weights, agreement)
-            fault = torch.where(backwards, 2, torch.where(edges & ~same_way, 1, torch.where(edges & ~trusted, 3, 0)))
+            fault = torch.where(same_way, torch.where(trusted, 0, 3), torch.where(out > 0, out, 1)) * edges
             seen = Inspection(
                 trusted, distances.outside, distances.worst, distances.sigmas, going, fault.to(torch.uint8)
             )
@@ -134,18 +142,28 @@ def surefed(
         }[introspection]
         repaired, overwritten = introspect(pooled, at.local, width, looking, scope=overwrite)
         if heading != "off" and at.start is not None:
-            lost = looking & (own_way(local, at.start, pooled.mean).heading < lowest)
+            alone = known.sum(1) <= 1  # itself at most
+            lost = looking & (own_heading(local, at.start, pooled.mean) < torch.where(alone, lowest, min(lowest, 0.0)))
             back = lost[:, None]
             mean = torch.where(back, at.local.mean, repaired.mean)
             repaired = Belief(mean, torch.where(back, at.local.rho, repaired.rho))
             overwritten = torch.where(lost, sent.weights, overwritten)
-        return Outcome(repaired, state, replace(seen, overwritten=overwritten))
+        if kept_of(state, at, sent):
+            assert at.previous is not None
+            record = pushes.move_on(record, at.previous.mean, repaired.mean, trusted, at.senders)
+        return Outcome(repaired, record, replace(seen, overwritten=overwritten))
 
     needs: set[Need] = {"local"}
     needs |= {"halves"} if kappa == "auto" else set()
-    if heading != "off":
-        needs |= {"start", "previous"} if reach > 0 else {"start"}
-    return Rule(stateless, judge, needs=frozenset(needs), steady=introspection != "first_rounds")
+    needs |= {"start"} if heading != "off" else set()
+    needs |= {"previous"} if remembers else set()
+    init: Callable[[int, int, int], Any] = pushes.begin if remembers else stateless
+    return Rule(init, judge, needs=frozenset(needs), steady=introspection != "first_rounds")
+
+
+def kept_of(record: Record | Nothing, at: Receivers, sent: Belief) -> bool:
+    """Whether there is a record of whoever sent this; mixes that a step before the rule made have none."""
+    return isinstance(record, Record) and (at.senders is not None or len(sent) == record.known.shape[1])
 
 
 def disagreement(at: Receivers, local: Belief, c: float, per_layer: bool) -> Tensor:

@@ -50,7 +50,8 @@ def begin(setup: Setup, senders: int | None = None) -> World:
     """Everybody starts from the same belief. A lone client says how many senders there will be."""
     rows = setup.learner.init(setup.start, setup.clients * len(setup.groups))
     senders = setup.clients if senders is None else senders
-    state = setup.rule.init(setup.clients, senders)
+    state = setup.rule.init(setup.clients, senders, setup.network.weights)
+    state = type(state)(*(value.to(setup.device) for value in state))
     nobody = torch.zeros(setup.clients, senders, dtype=torch.bool, device=setup.device)
     return World(0, rows, state, early_stop.start(setup.clients, setup.device), nobody)
 
@@ -88,7 +89,7 @@ def play_round(setup: Setup, world: World, *, detail: bool = False) -> Inspectio
 
     On a GPU, rounds that nobody wants to know more about are captured once and replayed.
     """
-    fast = not detail and steady(setup, world.round, world.state)
+    fast = not detail and steady(setup, world.round)
     return _replay(setup, world) if fast else _play(setup, world, detail)
 
 
@@ -140,8 +141,8 @@ def move_on(setup: Setup, world: World, outcome: Outcome[Any], inspection: Inspe
     learned = social(setup, world)
     learned.mean.copy_(outcome.social.mean)
     learned.rho.copy_(outcome.social.rho)
-    # a copy of its own, because a rule may have kept a view of the rows, which the next round writes over
-    world.state = type(outcome.state)(*(value.clone() for value in outcome.state))
+    for mine, new in zip(world.state, outcome.state, strict=True):  # in place, where a captured round finds it again
+        mine.copy_(new)
     world.trusted = inspection.trusted
     world.round += 1
 
@@ -208,6 +209,7 @@ def receivers(setup: Setup, world: World, previous: Belief, sent: Sent, detail: 
         judges(setup, world, previous, detail),
         malicious=(sent.edges & lying).sum(1) if "malicious" in needs else None,
         honest=~lying if "honest" in needs else None,
+        senders=None if len(sent.sender) == setup.clients else sent.sender,
         degrees=(sent.edges.sum(1) - 1)[sent.sender] if "degrees" in needs else None,
     )
 

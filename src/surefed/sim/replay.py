@@ -74,13 +74,13 @@ class Replay:
         return True
 
 
-def steady(setup: Setup, round: int, state: tuple[Any, ...]) -> bool:
+def steady(setup: Setup, round: int) -> bool:
     """Whether rounds differ in nothing but their number, edges and what is learned, so that one can stand for all.
 
-    Lies that depend on more than that, early stopping and rules that remember something are played round by round, and
-    so are federations so large that the host's work does not matter.
+    Lies that depend on more than that and early stopping are played round by round, and so are federations so large
+    that the host's work does not matter.
     """
     lying = setup.attack.tamper is not None and setup.attacking(round) and not setup.attack.steady
     stopping = setup.experiment.learn.early_stop and "local" in setup.groups
     there = cuda.here(setup.sizes) and setup.clients**2 <= cuda.DENSE
-    return there and setup.rule.steady and setup.network.stacked and not (state or lying or stopping)
+    return there and setup.rule.steady and setup.network.stacked and not (lying or stopping)

@@ -2,7 +2,13 @@
 import { numbers } from "./api.js";
 
 // Why a sender was left out, by number, in a word for tables.
-export const FAULT = { way: 1, back: 2, outside: 3, words: ["", "another way", "sets back", "outside"] };
+export const FAULT = {
+  way: 1,
+  against: 2,
+  outside: 3,
+  ahead: 4,
+  words: ["", "another way", "pushes against", "outside", "far ahead"],
+};
 export const PAIR = { none: 0, distrusted: 1, trusted: 2 };
 
 export function unpack(table) {

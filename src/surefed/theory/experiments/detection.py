@@ -71,7 +71,7 @@ def _by_rule(factor: float, trials: int, seed: int) -> Finding:
     messages = Belief(sent, rho_of(torch.full_like(sent, 0.01)))
     hears = torch.ones(1, trials, dtype=torch.bool)
     rule = RULES["surefed"](kappa=4.0, heading="off", std_floor=0.0)
-    trusted = rule.step(at, messages, hears, rule.init(1, trials)).inspection.trusted[0]
+    trusted = rule.step(at, messages, hears, rule.init(1, trials, messages.weights)).inspection.trusted[0]
     caught_by_prior = abs(factor) > 4 * 10
     return Finding(
         f"rules/surefed.py, 40 weights, 6 observed, 5 multiplied by {factor:g}",

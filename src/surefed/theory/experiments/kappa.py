@@ -59,7 +59,7 @@ def _by_rule(weights: int, kappa: float, peer: float, agreement: float, settings
         count = len(own[rows])
         receivers = Receivers(local[rows], 0, 1, local=local[rows], local_learns=torch.ones(count, dtype=torch.bool))
         hears = torch.eye(count, dtype=torch.bool)
-        outcome = rule.step(receivers, sent[rows], hears, rule.init(count, count))
+        outcome = rule.step(receivers, sent[rows], hears, rule.init(count, count, sent.weights))
         trusted.append(outcome.inspection.trusted.diagonal())
     says = f"K = {weights}, kappa = {kappa:.3g}, peer's std {peer:g}"
     if agreement < 1:

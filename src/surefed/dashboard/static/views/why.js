@@ -156,8 +156,10 @@ class Why {
     const agrees = `${line.heading.toFixed(2)}, 1 being the same way and 0 nothing in common`;
     if (line.fault === FAULT.way)
       return `${verdict}, because it goes another way than ${one}'s own data: their headings agree by ${agrees}. ${too}`;
-    if (line.fault === FAULT.back)
-      return `${verdict}, because it would set ${one} back, which lags behind what it knows from its own data. Their headings agree by ${agrees}. ${too}`;
+    if (line.fault === FAULT.against)
+      return `${verdict}, because its messages have pushed against what ${one} learns, too often to be heard again. Their headings agree by ${agrees}. ${too}`;
+    if (line.fault === FAULT.ahead)
+      return `${verdict}, because its messages have pushed far harder than any data would, and it is not heard again. Their headings agree by ${agrees}. ${too}`;
     return `${verdict}: ${count} Their headings agree by ${agrees}.`;
   }
 

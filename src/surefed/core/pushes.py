@@ -1,0 +1,205 @@
+"""Track records: does what a sender sends push where the receiver's beliefs go, and where its own data pull them?
+
+A push is what was sent minus the receiver's social belief before the round. One round says little about it. Over many,
+whoever sends its updates turned round pushes against the course of those that learn, and whoever drags all others
+pushes along the course far more than any data would.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from surefed.core import cuda
+from surefed.core.heading import PAIRS, TILE
+
+MEMORY = 0.98
+"""How much of the course and of a record a round keeps: the last fifty rounds or so count."""
+SHORT = 0.9
+"""How much of the pull a round keeps."""
+SOON, ENOUGH, LONG = 0.25, 0.4, 0.8
+"""How much of a record there must be before somebody is found ahead (15 rounds), against us (26) or cleared (80)."""
+CHANCE = 6.0
+"""Cosines below so many times what chance gives, 1 over the root of the number of weights, say nothing."""
+CLEAR, AGAIN = 2.0, 4.0
+"""How many times as much the receiver's own push must agree with its course before a sender is cleared or found ahead,
+and before one that was cleared is found guilty after all: once all is learned, pushes are noise."""
+
+CLEARED, AGAINST, AHEAD = 1, 2, 4
+"""Verdicts; the last two are indices of FAULTS."""
+
+
+class Record(NamedTuple):
+    """What receivers remember of the pushes they felt.
+
+    course: where the social belief has been going of late. [receiver, weight]
+    pull: where the receiver's own data have been pulling it. [receiver, weight]
+    along, pulled: sums of the cosines of pushes with the course and with the pull; the last column is the receiver's
+        own push. [receiver, sender + 1]
+    seen: what these sums would be if every cosine were 1. [receiver, sender + 1]
+    heard: who was trusted in the round before. bool [receiver, sender]
+    known: who was ever trusted. bool [receiver, sender]
+    verdict: 0 for none yet, CLEARED, AGAINST or AHEAD. uint8 [receiver, sender]
+    """
+
+    course: Tensor
+    pull: Tensor
+    along: Tensor
+    pulled: Tensor
+    seen: Tensor
+    heard: Tensor
+    known: Tensor
+    verdict: Tensor
+
+    @property
+    def out(self) -> Tensor:
+        """Who is not heard any more, and why, as an index of FAULTS; else 0. uint8 [receiver, sender]"""
+        return self.verdict.masked_fill(self.verdict == CLEARED, 0)
+
+
+def begin(receivers: int, senders: int, weights: int) -> Record:
+    """Nothing is known of anybody."""
+    course, pull = (torch.zeros(receivers, weights) for _ in range(2))
+    along, pulled, seen = (torch.zeros(receivers, senders + 1) for _ in range(3))
+    nobody = torch.zeros(receivers, senders, dtype=torch.bool)
+    verdict = torch.zeros_like(nobody, dtype=torch.uint8)
+    return Record(course, pull, along, pulled, seen, nobody, nobody.clone(), verdict)
+
+
+def weigh(
+    record: Record,
+    previous: Tensor,
+    learned: Tensor,
+    sent: Tensor,
+    edges: Tensor,
+    senders: Tensor | None = None,
+    *,
+    against: float,
+    ahead: float,
+) -> Record:
+    """The record after this round's pushes, and who is out for it.
+
+    Only senders that were trusted in the round before are weighed: the receiver's belief is then a pool they are part
+    of, and their push tells what they would change about it. The course counts unless the receiver's own data pull the
+    other way; then the pull does. A sender is
+
+    - AGAINST, and out for good, when it pushes back along the course more than `against` times as much as the receiver
+      itself pushes forth, and pushes back along the pull as well;
+    - AHEAD, and out for good, when it pushes along the course more than `ahead` times as much as the receiver itself.
+      The course was then not the receiver's own: it begins anew, with all records;
+    - CLEARED, when it pushes forth at least `against` times as much as the receiver, and not back along the pull. From
+      then on it takes twice as much, while the receiver's own push is well along its course.
+
+    Args:
+        previous, learned: the social mean before and after this round's learning. [receiver, weight]
+        sent: [message, weight]. edges: bool [receiver, message].
+        senders: who sent each message, at most one of them to each receiver; None where message k is that of sender k.
+            int64 [message]
+        against, ahead: 0 for never.
+    """
+    pull = SHORT * record.pull + (1 - SHORT) * (learned - previous)
+    forth = (record.course * pull).sum(1, keepdim=True) > 0
+    course = torch.where(forth, record.course, pull)
+    along, pulled = _cosines(course, pull, previous, learned, sent, edges)
+    hears = edges
+    if senders is not None:
+        whose = _whose(senders, record)
+        hears = (edges.float() @ whose) > 0
+        along, pulled = (torch.cat(((one[:, :-1] * edges) @ whose, one[:, -1:]), 1) for one in (along, pulled))
+    company = record.heard.sum(1, keepdim=True) > 1  # oneself and somebody else
+    weighed = torch.cat((record.heard & hears & company, company), 1)
+    keep, add = torch.where(weighed, MEMORY, 1.0), torch.where(weighed, 1 - MEMORY, 0.0)
+    along, pulled = keep * record.along + add * along, keep * record.pulled + add * pulled
+    seen = keep * record.seen + add
+    told = torch.minimum(seen[:, :-1], seen[:, -1:])  # how much of a record there is
+    scale = seen.clamp_min(1e-9)
+    theirs, own = (along / scale).split((along.shape[1] - 1, 1), 1)
+    least, cleared = CHANCE / sent.shape[1] ** 0.5, record.verdict == CLEARED
+    open_, sure = record.verdict <= CLEARED, ~cleared | (own >= AGAIN * least)
+    drives = open_ & sure & (told >= SOON) & (theirs > ahead * own.clamp_min(CLEAR * least)) & (ahead > 0)
+    lost = drives.any(1, keepdim=True)
+    enough = open_ & ~lost & (told >= ENOUGH) & (own >= least)
+    back = theirs < -against * torch.where(cleared, 2 * own, own)
+    turned = enough & sure & back & (pulled[:, :-1] < 0) & (against > 0)
+    fair = enough & (told >= LONG) & (own >= CLEAR * least) & (theirs >= against * own) & (pulled[:, :-1] >= 0)
+    verdict = torch.where(fair, CLEARED, record.verdict)
+    verdict = torch.where(drives, AHEAD, torch.where(turned, AGAINST, verdict)).to(torch.uint8)
+    course, along, pulled, seen = (value.masked_fill(lost, 0.0) for value in (record.course, along, pulled, seen))
+    return Record(course, pull, along, pulled, seen, record.heard, record.known, verdict)
+
+
+def move_on(record: Record, previous: Tensor, social: Tensor, trusted: Tensor, senders: Tensor | None = None) -> Record:
+    """The record once the round is judged: where the social belief went, and whose message was trusted."""
+    course = MEMORY * record.course + (1 - MEMORY) * (social - previous)
+    heard = trusted if senders is None else (trusted.float() @ _whose(senders, record)) > 0
+    return record._replace(course=course, heard=heard, known=record.known | heard)
+
+
+def _whose(senders: Tensor, record: Record) -> Tensor:
+    """1 where a message is a sender's. [message, sender]"""
+    return torch.nn.functional.one_hot(senders, record.heard.shape[1]).float()
+
+
+def _cosines(
+    course: Tensor, pull: Tensor, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Of every push with the course and with the pull, the receiver's own last; 0 where nobody hears or nothing moved.
+
+    float32 [receiver, sender + 1] twice
+    """
+    dense = edges.is_cuda and edges.numel() <= cuda.DENSE  # nothing that the host would have to wait for
+    some = not dense and 4 * int(edges.sum()) < edges.numel()
+    theirs = _of_some(course, pull, previous, sent, edges) if some else _of_all(course, pull, previous, sent)
+    own = _of_pairs(course, pull, learned - previous)
+    lengths = course.norm(dim=1, keepdim=True), pull.norm(dim=1, keepdim=True)
+    found = []
+    for at, length in enumerate(lengths):
+        product = torch.cat((theirs[at], own[at][:, None]), 1)
+        size = torch.cat((theirs[2], own[2][:, None]), 1).clamp_min(0.0).sqrt() * length
+        cosine = torch.where(size > 0, product / size.clamp_min(torch.finfo(size.dtype).tiny), 0.0)
+        found.append(cosine.nan_to_num(0.0, 0.0, 0.0).float())
+    return found[0], found[1]
+
+
+def _of_pairs(course: Tensor, pull: Tensor, push: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Products of a push a row with the course and the pull of the row, and with itself. [row] each"""
+    return (course * push).sum(1), (pull * push).sum(1), push.square().sum(1)
+
+
+def _of_all(course: Tensor, pull: Tensor, previous: Tensor, sent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same of every receiver and sender, as products of matrices. [receiver, sender] each
+
+    In float64 on a CPU, so that a receiver alone finds what it finds among others; a GPU measures from the middle of
+    the receivers, where float32 will do.
+    """
+    fast, shape = sent.is_cuda, (len(course), len(sent))
+    middle = previous.mean(0) if fast else None
+    kind = sent.dtype if fast else torch.float64
+    found = [torch.zeros(shape, dtype=kind, device=sent.device) for _ in range(3)]
+    step = sent.shape[1] if fast else TILE
+    for first in range(0, sent.shape[1], max(1, step)):
+        part = slice(first, first + step)
+        before, theirs = previous[:, part].to(kind), sent[:, part].to(kind)
+        if middle is not None:
+            before, theirs = before - middle[part], theirs - middle[part]
+        for total, mine in zip(found, (course, pull), strict=False):
+            way = mine[:, part].to(kind)
+            total += way @ theirs.T - (way * before).sum(1, keepdim=True)
+        squares = theirs.square().sum(1) + before.square().sum(1, keepdim=True)
+        found[2] += squares - 2 * (before @ theirs.T)
+    return found[0], found[1], found[2]
+
+
+def _of_some(
+    course: Tensor, pull: Tensor, previous: Tensor, sent: Tensor, edges: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The same of the pairs that hear each other, a bundle at a time."""
+    found = [torch.zeros(edges.shape, device=sent.device) for _ in range(3)]
+    receiver, sender = edges.nonzero().T
+    size = max(1, (PAIRS if not sent.is_cuda else 32 * PAIRS) // max(1, sent.shape[1]))
+    for at, of in zip(receiver.split(size), sender.split(size), strict=True):
+        for total, one in zip(found, _of_pairs(course[at], pull[at], sent[of] - previous[at]), strict=True):
+            total[at, of] = one.float()
+    return found[0], found[1], found[2]

@@ -1,0 +1,187 @@
+"""Records of pushes: a case worked by hand, and every number against a plain loop."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from surefed.core import heading, pushes
+from surefed.core.pushes import AGAINST, AHEAD, CLEARED, Record
+
+SEEDS = st.integers(0, 2**20)
+
+
+def cosine(one: list[float], other: list[float]) -> float:
+    size = math.sqrt(sum(x * x for x in one) * sum(x * x for x in other))
+    return sum(x * y for x, y in zip(one, other, strict=True)) / size if size > 0 else 0.0
+
+
+def made(
+    seed: int, receivers: int = 4, senders: int = 6, weights: int = 23
+) -> tuple[Record, Tensor, Tensor, Tensor, Tensor]:
+    rng = torch.Generator().manual_seed(seed)
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=rng)
+
+    heard = torch.rand(receivers, senders, generator=rng) < 0.8
+    record = pushes.begin(receivers, senders, weights)._replace(
+        course=random(receivers, weights), pull=random(receivers, weights), heard=heard
+    )
+    edges = torch.rand(receivers, senders, generator=rng) < 0.8
+    return record, random(receivers, weights), random(receivers, weights), random(senders, weights), edges
+
+
+def plainly(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor) -> tuple[list, list, list]:
+    """What the sums become, pair by pair; the receiver's own push is the last of each row."""
+    along, pulled, seen = (
+        [list(row) for row in value.tolist()] for value in (record.along, record.pulled, record.seen)
+    )
+    for i, before in enumerate(previous.tolist()):
+        own = [b - a for a, b in zip(before, learned[i].tolist(), strict=True)]
+        pull = [0.9 * a + 0.1 * b for a, b in zip(record.pull[i].tolist(), own, strict=True)]
+        course = record.course[i].tolist()
+        if sum(a * b for a, b in zip(course, pull, strict=True)) <= 0:
+            course = pull
+        company = int(record.heard[i].sum()) > 1
+        for j, message in enumerate([*sent.tolist(), learned[i].tolist()]):
+            itself = j == len(sent)
+            if company and (itself or (bool(record.heard[i, j]) and bool(edges[i, j]))):
+                push = [b - a for a, b in zip(before, message, strict=True)]
+                along[i][j] = 0.98 * along[i][j] + 0.02 * cosine(course, push)
+                pulled[i][j] = 0.98 * pulled[i][j] + 0.02 * cosine(pull, push)
+                seen[i][j] = 0.98 * seen[i][j] + 0.02
+    return along, pulled, seen
+
+
+@given(seed=SEEDS)
+def test_a_round_is_weighed_as_a_plain_loop_would(seed: int) -> None:
+    record, previous, learned, sent, edges = made(seed)
+    for _ in range(2):
+        after = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
+        for found, wanted in zip(
+            (after.along, after.pulled, after.seen), plainly(record, previous, learned, sent, edges), strict=True
+        ):
+            assert torch.allclose(found, torch.tensor(wanted), atol=1e-5)
+        record = after
+
+
+@given(seed=SEEDS)
+def test_tiles_and_pairs_change_nothing(seed: int) -> None:
+    record, previous, learned, sent, _ = made(seed, senders=9)
+    edges = torch.zeros(4, 9, dtype=torch.bool)
+    edges[torch.arange(4), torch.arange(4) * 2] = edges[torch.arange(4), torch.arange(4)] = True
+    few = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pushes, "TILE", 5)
+        patch.setattr(pushes, "PAIRS", 40)
+        assert heading.TILE > 5
+        again = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
+        patch.setattr(
+            pushes, "_of_some", lambda course, pull, before, sent, edges: pushes._of_all(course, pull, before, sent)
+        )
+        whole = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
+    for one, other, third in zip(few, again, whole, strict=True):
+        assert torch.allclose(one.float(), other.float(), atol=1e-6)
+        assert torch.allclose(one.float(), third.float(), atol=1e-5)
+
+
+@given(seed=SEEDS)
+def test_different_messages_of_a_sender_are_weighed_by_who_hears_them(seed: int) -> None:
+    """The first sender tells the first two receivers one thing and the others another."""
+    record, previous, learned, sent, edges = made(seed)
+    second = torch.randn(1, sent.shape[1], generator=torch.Generator().manual_seed(seed + 1))
+    senders = torch.tensor([0, 1, 2, 3, 4, 5, 0])
+    upper = torch.tensor([True, True, False, False])
+    hears = torch.cat((edges, edges[:, :1]), 1)
+    hears[:, 0] &= upper
+    hears[:, 6] &= ~upper
+    found = pushes.weigh(record, previous, learned, torch.cat((sent, second)), hears, senders, against=0.5, ahead=8.0)
+    for rows, first in ((upper, sent[:1]), (~upper, second)):
+        alone = pushes.weigh(record, previous, learned, torch.cat((first, sent[1:])), edges, against=0.5, ahead=8.0)
+        for one, other in zip(
+            (found.along, found.pulled, found.seen), (alone.along, alone.pulled, alone.seen), strict=True
+        ):
+            assert torch.allclose(one[rows], other[rows], atol=1e-6)
+    trusted = pushes.move_on(found, previous, learned, hears, senders)
+    assert torch.equal(trusted.heard, edges)
+
+
+def judged(theirs: list[float], own: float, *, pulled: float = 0.0, seen: float = 1.0, verdict: int = 0) -> list[int]:
+    """What is found of senders whose record says this, 10 000 weights: chance is 0.01, six times that 0.06."""
+    count = len(theirs)
+    record = pushes.begin(1, count, 10_000)._replace(
+        along=seen * torch.tensor([[*theirs, own]]),
+        pulled=torch.full((1, count + 1), pulled),
+        seen=torch.full((1, count + 1), seen),
+        verdict=torch.full((1, count), verdict, dtype=torch.uint8),
+    )
+    still = torch.zeros(1, 10_000)
+    nobody = torch.zeros(1, count, dtype=torch.bool)
+    after = pushes.weigh(record, still, still, torch.zeros(count, 10_000), nobody, against=0.5, ahead=8.0)
+    found: list[int] = after.verdict[0].tolist()
+    return found
+
+
+def test_verdicts_worked_by_hand() -> None:
+    assert judged([-0.06, -0.04, 0.04], 0.1, pulled=-0.01) == [AGAINST, 0, 0]  # half of 0.1, and back along the pull
+    assert judged([-0.06], 0.1, pulled=0.01) == [0]  # one's own data say otherwise
+    assert judged([-0.06], 0.1, pulled=-0.01, seen=0.39) == [0]  # too early
+    assert judged([-0.06], 0.05, pulled=-0.01) == [0]  # a push of one's own that may be chance
+    assert judged([0.07, 0.05], 0.13) == [CLEARED, 0]
+    assert judged([0.07], 0.13, pulled=-0.01) == [0]
+    assert judged([0.07], 0.11) == [0]  # not sure enough to clear anybody
+    assert judged([0.07], 0.13, seen=0.79) == [0]
+    assert judged([0.97, 0.95], 0.02) == [AHEAD, 0]  # eight times 0.12, twice what may be chance
+    assert judged([0.97], 0.02, seen=0.24) == [0]
+    assert judged([0.97, -0.5], 0.1, pulled=-0.01) == [
+        AHEAD,
+        0,
+    ]  # the course was not one's own, so nobody is against it
+
+
+def test_who_was_cleared_needs_more_to_be_out() -> None:
+    assert judged([-0.26, -0.24], 0.25, pulled=-0.01, verdict=CLEARED) == [AGAINST, CLEARED]
+    assert judged([-0.26], 0.2, pulled=-0.01, verdict=CLEARED) == [CLEARED]  # below 0.24, all may have been learned
+    assert judged([0.97], 0.1, verdict=CLEARED) == [CLEARED]
+
+
+def test_who_is_out_stays_out() -> None:
+    assert judged([0.5], 0.5, verdict=AGAINST) == [AGAINST]
+    assert judged([0.5], 0.5, verdict=AHEAD) == [AHEAD]
+
+
+def test_after_somebody_was_ahead_the_record_begins_anew() -> None:
+    record = pushes.begin(2, 2, 10_000)._replace(
+        course=torch.ones(2, 10_000), along=torch.tensor([[0.97, 0.1, 0.02], [0.1, 0.1, 0.1]]), seen=torch.ones(2, 3)
+    )
+    still, nobody = torch.zeros(2, 10_000), torch.zeros(2, 2, dtype=torch.bool)
+    after = pushes.weigh(record, still, still, torch.zeros(2, 10_000), nobody, against=0.5, ahead=8.0)
+    assert after.verdict.tolist() == [[AHEAD, 0], [0, 0]]
+    assert after.out.tolist() == [[AHEAD, 0], [0, 0]]
+    assert not after.course[0].any()
+    assert not after.along[0].any()
+    assert not after.seen[0].any()
+    assert after.course[1].all()
+    assert after.seen[1].all()
+
+
+def test_the_course_is_where_the_belief_went() -> None:
+    record, previous, learned, _, edges = made(3)
+    after = pushes.move_on(record, previous, learned, edges)
+    assert torch.allclose(after.course, 0.98 * record.course + 0.02 * (learned - previous))
+    assert torch.equal(after.heard, edges)
+    assert torch.equal(after.known, edges)
+    assert torch.equal(pushes.move_on(after, previous, learned, ~edges).known, torch.ones_like(edges))
+
+
+def test_a_lie_of_1e20_is_no_evidence() -> None:
+    record, previous, learned, sent, edges = made(5)
+    sent[2] = 1e30
+    after = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
+    assert all(torch.isfinite(value.float()).all() for value in after)
