@@ -77,7 +77,7 @@ def main() -> None:
         for name, rule in rules.items():
             before = peak()
             start = time.perf_counter()
-            rule.step(at, sent, edges, rule.init(given.clients, given.clients))
+            rule.step(at, sent, edges, rule.init(given.clients, given.clients, sent.weights))
             if turn:
                 seconds[name].append(time.perf_counter() - start)
             grown[name] = max(grown.get(name, 0.0), peak() - before)

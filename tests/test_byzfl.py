@@ -124,7 +124,7 @@ def pooled(crowd: Crowd, name: str, before: Before | None = None, **options: obj
     """What our rule makes of it, after a step before. [receiver, weight]"""
     at = Receivers(point(crowd.own), 0, 1, previous=point(crowd.start))
     rule = RULES[name](**options) if before is None else preceded(RULES[name](**options), before)
-    return rule.step(at, point(crowd.sent), crowd.edges, rule.init(*crowd.edges.shape)).social.mean
+    return rule.step(at, point(crowd.sent), crowd.edges, rule.init(*crowd.edges.shape, crowd.sent.shape[1])).social.mean
 
 
 def close(ours: Tensor, theirs: np.ndarray | Tensor) -> None:

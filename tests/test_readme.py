@@ -50,7 +50,7 @@ def test_the_rule_and_the_attack_in_contributing_do_what_they_say() -> None:
     rule = scope["median"]()
     sent = Belief(torch.tensor([[1.0], [5.0], [2.0]]), torch.zeros(3, 1))
     edges = torch.tensor([[True, True, True], [False, True, False], [False, False, False]])
-    outcome = rule.step(Receivers(sent, 0, 1), sent, edges, rule.init(3, 3))
+    outcome = rule.step(Receivers(sent, 0, 1), sent, edges, rule.init(3, 3, sent.weights))
     assert outcome.social.mean.flatten().tolist() == [2.0, 5.0, 2.0]
     start, learned = Belief(torch.ones(1, 2), torch.zeros(1, 2)), Belief(torch.tensor([[1.5, 0.0]]), torch.zeros(1, 2))
     everybody = torch.ones(1, 1, dtype=torch.bool)

@@ -32,7 +32,9 @@ def test_with_eps_1_the_plain_average_leaves_every_victim_where_it_is(
     known = replace(scene(beliefs), edges=edges)
     sent = dissensus(eps=1.0).send(beliefs, known, liars())
     rule = RULES["fedavg"]()
-    after = rule.step(Receivers(beliefs, 0, 1), sent.belief, sent.edges, rule.init(6, len(sent.sender))).social
+    after = rule.step(
+        Receivers(beliefs, 0, 1), sent.belief, sent.edges, rule.init(6, len(sent.sender), sent.belief.weights)
+    ).social
     victims = ~MALICIOUS & edges[:, MALICIOUS].any(1)
     assert victims.any()
     assert torch.allclose(after.mean[victims], beliefs.mean[victims], atol=1e-5)

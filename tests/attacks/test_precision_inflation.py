@@ -25,7 +25,7 @@ def test_surefed_trusts_the_same_and_follows_the_liars() -> None:
     at = Receivers(learned, 3, 9, local=learned, local_learns=~MALICIOUS)
     rule = RULES["surefed"](heading="off", std_floor=0.0)
     lied = precision_inflation().send(learned, scene(learned), liars()).belief
-    before, after = (rule.step(at, sent, EDGES, rule.init(6, 6)) for sent in (learned, lied))
+    before, after = (rule.step(at, sent, EDGES, rule.init(6, 6, sent.weights)) for sent in (learned, lied))
     assert after.inspection.trusted.all()
     assert torch.equal(before.inspection.trusted, after.inspection.trusted)
     assert torch.allclose(before.social.mean[0], learned.mean.mean(0), atol=1e-6)  # the plain mean of all six

@@ -25,7 +25,7 @@ def test_the_pool_keeps_its_mean_and_loses_the_liars_share_of_its_precision() ->
     learned = Belief(0.1 * torch.randn(6, 13, generator=rng), rho_of(torch.full((6, 13), 0.1)))
     lied = variance_bloat().send(learned, scene(learned), liars()).belief
     rule = RULES["bayp2pfl"]()
-    pooled = rule.step(Receivers(learned, 3, 9), lied, EDGES, rule.init(6, 6)).social
+    pooled = rule.step(Receivers(learned, 3, 9), lied, EDGES, rule.init(6, 6, lied.weights)).social
     assert torch.allclose(pooled.mean[0], learned.mean[~MALICIOUS].mean(0), atol=1e-4)
     assert torch.allclose(pooled.std, torch.tensor(0.1 * 1.5**0.5), rtol=1e-3)
 

@@ -238,7 +238,8 @@ def test_hostile_names_are_shown_as_text(
     ("fault", "words"),
     [
         (1, "because it goes another way than client 0's own data: their headings agree by -0.25"),
-        (2, "because it would set client 0 back"),
+        (2, "have pushed against what client 0 learns"),
+        (4, "have pushed far harder than any data would"),
         (3, "leaves client 4 out: none of its weights lies outside its band"),
     ],
 )

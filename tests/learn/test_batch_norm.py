@@ -139,13 +139,13 @@ def test_surefed_leaves_certain_weights_out_of_the_band_and_averages_them(kappa:
     mean = torch.tensor([[0.0, 0.0, 5.0], [0.0, 0.0, -1.0], [0.0, 0.9, 0.0]])
     sent = Belief(mean, torch.tensor([[-3.0, -3.0, -13.0], [-3.0, -3.0, 4.0], [-3.0, -3.0, -3.0]]))
     rule = RULES["surefed"](kappa=kappa, heading="off", std_floor=0.0)
-    outcome = rule.step(receivers(certain), sent, torch.ones(1, 3, dtype=torch.bool), rule.init(1, 3))
+    outcome = rule.step(receivers(certain), sent, torch.ones(1, 3, dtype=torch.bool), rule.init(1, 3, sent.weights))
     assert outcome.inspection.trusted.tolist() == [[True, True, False]]
     assert outcome.inspection.outside.tolist() == [[0, 0, 1]]
     assert outcome.inspection.worst[0, 2] == 1
     assert outcome.social.mean[0].tolist() == pytest.approx([0.0, 0.0, 2.0])  # (5 - 1) / 2, whatever stds they claim
     assert outcome.social.std[0, 2].item() == pytest.approx(STD_MIN, rel=0.01)
-    inspected = rule.step(receivers(None), sent, torch.ones(1, 3, dtype=torch.bool), rule.init(1, 3))
+    inspected = rule.step(receivers(None), sent, torch.ones(1, 3, dtype=torch.bool), rule.init(1, 3, sent.weights))
     assert not inspected.inspection.trusted.any()
 
 
@@ -154,7 +154,7 @@ def test_bayp2pfl_averages_certain_weights() -> None:
     sent = Belief(torch.tensor([[1.0, 5.0], [2.0, -1.0]]), torch.tensor([[-3.0, -13.0], [-3.0, 4.0]]))
     rule = RULES["bayp2pfl"]()
     at = Receivers(Belief.constant(torch.zeros(1, 2), 0.1), 0, 1, certain=certain)
-    outcome = rule.step(at, sent, torch.ones(1, 2, dtype=torch.bool), rule.init(1, 2))
+    outcome = rule.step(at, sent, torch.ones(1, 2, dtype=torch.bool), rule.init(1, 2, sent.weights))
     assert outcome.social.mean[0].tolist() == pytest.approx([1.5, 2.0])
 
 

@@ -56,8 +56,9 @@ def test_where_a_sender_is_heading_is_told() -> None:
     )
     for fault, why in (
         (1, f"it goes another way than our data: its heading {way}; {band}"),
-        (2, f"it would set us back, and we lag behind what our data tells us; its heading {way}; {band}"),
+        (2, f"it has pushed against what we learn, and is not heard again; its heading {way}; {band}"),
         (3, f"{band}; its heading {way}"),
+        (4, f"it has pushed harder than data would, and is not heard again; its heading {way}; {band}"),
     ):
         assert found(replace(seen, fault=(one * fault).to(torch.uint8)))["bert"] == ("distrusted", 7, why)
 

@@ -57,7 +57,7 @@ def test_the_loop_judges_as_the_rule_does(rng: torch.Generator, kappa: float) ->
     rule = RULES["surefed"](kappa=kappa, heading="off", std_floor=0.0)
     everybody = torch.ones(5, 5, dtype=torch.bool)
     at = Receivers(social, 0, 1, local=local, local_learns=torch.ones(5, dtype=torch.bool))
-    outcome = rule.step(at, social, everybody, rule.init(5, 5))
+    outcome = rule.step(at, social, everybody, rule.init(5, 5, social.weights))
     trusted = loop.judge()
     assert trusted == [row.nonzero().flatten().tolist() for row in outcome.inspection.trusted]
     torch.testing.assert_close(stacked(loop)[0].mean, outcome.social.mean)

@@ -655,7 +655,7 @@ def test_a_rule_may_keep_what_it_saw(tmp_path: Path) -> None:
     def judge(at: Receivers, sent: Belief, edges: torch.Tensor, state: Memory) -> Outcome[Memory]:
         return Outcome(pool(sent, edges, at.social), Memory(at.social.mean), Inspection(edges))
 
-    rule = Rule(lambda receivers, senders: Memory(torch.zeros(6, 650)), judge)
+    rule = Rule(lambda *_: Memory(torch.zeros(6, 650)), judge)
     setup = dataclasses.replace(assemble(small(rule={"name": "bayp2pfl"})), rule=rule)
     world = begin(setup)
     play_round(setup, world)

@@ -201,7 +201,7 @@ def diagonal(world: World, rule: RuleName, band: Band) -> Method[Belief]:
         rows, own = _flat(social), _flat(local)
         hears = torch.block_diag(*[edges.double()] * count).bool()
         at = Receivers(rows, 0, 1, local=own, local_learns=torch.ones(len(rows), dtype=torch.bool))
-        outcome = judge_rows.step(at, rows, hears, judge_rows.init(len(rows), len(rows)))
+        outcome = judge_rows.step(at, rows, hears, judge_rows.init(len(rows), len(rows), rows.weights))
         shape = (count, world.clients, count, world.clients)
         trusted = outcome.inspection.trusted.view(shape).diagonal(dim1=0, dim2=2).permute(2, 0, 1)
         return _stacked(outcome.social, count), trusted

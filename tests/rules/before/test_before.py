@@ -64,9 +64,9 @@ def test_what_a_rule_remembers_stays_with_its_receiver() -> None:
     def judge(at: Receivers, sent: Belief, edges: Tensor, state: Heard) -> Outcome[Heard]:
         return Outcome(at.social, Heard(state.count + edges.sum(1)), Inspection(edges))
 
-    rule = preceded(Rule(lambda receivers, senders: Heard(torch.arange(receivers)), judge), BEFORE["bucketing"](size=2))
+    rule = preceded(Rule(lambda receivers, *_: Heard(torch.arange(receivers)), judge), BEFORE["bucketing"](size=2))
     at, sent, edges = world(4, density=0.5)
-    found = rule.step(at, sent, edges, rule.init(CLIENTS, CLIENTS)).state.count
+    found = rule.step(at, sent, edges, rule.init(CLIENTS, CLIENTS, sent.weights)).state.count
     assert found.tolist() == [row - (-int(edges[row].sum()) // 2) for row in range(CLIENTS)]
 
 
