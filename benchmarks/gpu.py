@@ -30,7 +30,7 @@ from surefed.sim.setup import Setup
 ROUNDS: dict[str, dict[str, Any]] = {
     "CNN, 10 classes": {},
     "CNN, 62 classes": {"classes": 62},
-    "CNN, headings too": {"settings": ("rule.heading=0.0", "rule.lowest=-1.0")},
+    "CNN, headings and record too": {"settings": ("rule.heading=0.0", "rule.lowest=-1.0")},
     "CNN, kappa = auto": {"settings": ("rule.kappa=auto",)},
     "CNN, bayp2pfl": {"rule": "bayp2pfl"},
     "CNN, fedavg (plain networks)": {"rule": "fedavg"},
