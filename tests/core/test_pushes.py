@@ -185,3 +185,20 @@ def test_a_lie_of_1e20_is_no_evidence() -> None:
     sent[2] = 1e30
     after = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
     assert all(torch.isfinite(value.float()).all() for value in after)
+
+
+def test_a_record_goes_with_its_senders() -> None:
+    record, previous, learned, sent, edges = made(7)
+    record = pushes.move_on(
+        pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0), previous, learned, edges
+    )
+    now = pushes.carried(record, "abcdef", "cfxa")
+    for name in ("along", "pulled", "seen", "heard", "known", "verdict"):
+        old, new = getattr(record, name), getattr(now, name)
+        assert torch.equal(new[:, [0, 1, 3]], old[:, [2, 5, 0]]), name
+        assert not new[:, 2].any(), name
+    assert torch.equal(now.along[:, -1], record.along[:, -1])
+    assert torch.equal(now.course, record.course)
+    assert all(
+        torch.equal(one, other) for one, other in zip(pushes.carried(record, "abcdef", "abcdef"), record, strict=True)
+    )

@@ -38,6 +38,17 @@ def test_a_site_put_back_plays_on_bit_for_bit(made: Trial, tmp_path: Path) -> No
     assert torch.equal(lone.world.watch.best, again.world.watch.best)
 
 
+def test_what_is_remembered_of_a_site_is_found_under_its_name(made: Trial, tmp_path: Path) -> None:
+    store, lone = Store(tmp_path, "me"), played(made, 1)
+    first, *others = lone.sites
+    lone.sites = (*others, first)  # as an older charter may have listed them
+    lone.world.state.verdict[0] = torch.arange(len(lone.sites), dtype=torch.uint8)
+    store.save(lone, {}, b"")
+    again = Lone(made.charter, "anna", made.data("anna"))
+    Store(tmp_path, "me").load(again)
+    assert again.world.state.verdict[0].tolist() == [len(others), *range(len(others))]
+
+
 def test_without_a_state_there_is_nothing_to_go_on_from(made: Trial, tmp_path: Path) -> None:
     assert Store(tmp_path, "me").load(Lone(made.charter, "anna", made.data("anna"))) is None
 

@@ -7,6 +7,7 @@ pushes along the course far more than any data would.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -135,6 +136,20 @@ def move_on(record: Record, previous: Tensor, social: Tensor, trusted: Tensor, s
     course = MEMORY * record.course + (1 - MEMORY) * (social - previous)
     heard = trusted if senders is None else (trusted.float() @ _whose(senders, record)) > 0
     return record._replace(course=course, heard=heard, known=record.known | heard)
+
+
+def carried(record: Record, before: Sequence[object], now: Sequence[object]) -> Record:
+    """The record with a column for each of the senders that there are now, by name; nothing is known of new ones."""
+    old = {name: at for at, name in enumerate(before)}
+    places = torch.tensor([old.get(name, len(before)) for name in now], device=record.verdict.device)
+
+    def moved(table: Tensor) -> Tensor:
+        known, own = table[:, : len(before)], table[:, len(before) :]
+        blank = torch.zeros_like(table[:, :1])
+        return torch.cat((torch.cat((known, blank), 1)[:, places], own), 1)
+
+    tables = ("along", "pulled", "seen", "heard", "known", "verdict")
+    return record._replace(**{name: moved(getattr(record, name)) for name in tables})
 
 
 def _whose(senders: Tensor, record: Record) -> Tensor:

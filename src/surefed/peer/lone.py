@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from surefed.core import Belief, ConfigError, DataError
+from surefed.core import Belief, ConfigError, DataError, Record, pushes
 from surefed.data import Federation
 from surefed.graphs import Fixed, Graph, named
 from surefed.peer.charter import Charter
@@ -53,11 +53,17 @@ class Lone:
         self.site = site
         if "honest" in self.setup.rule.needs:
             raise ConfigError(f"the rule {plan.rule.name!r} must be told who is honest, which nobody can know here")
-        self.amend(charter)
+        self._join(charter)
         self.world = begin(self.setup, len(self.sites))
 
     def amend(self, charter: Charter) -> None:
-        """Take over who the members are, and who hears whom."""
+        """Take over who the members are, and who hears whom; what is remembered of those that stay is kept."""
+        before = self.sites
+        self._join(charter)
+        if isinstance(self.world.state, Record):
+            self.world.state = pushes.carried(self.world.state, before, self.sites)
+
+    def _join(self, charter: Charter) -> None:
         self.sites, self.told = charter.sites, charter.malicious
         self.at = self.sites.index(self.site)
         section = charter.graph

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 
-from surefed.core import RecordError
+from surefed.core import Record, RecordError, pushes
 from surefed.peer.lone import Lone
 from surefed.records import write_text
 from surefed.sim import checkpoint
@@ -43,6 +43,7 @@ class Store:
         del tensors["trusted"]  # it is in the record, and has as many columns as there are members
         tensors["sent"] = torch.from_numpy(np.frombuffer(sent, dtype=np.uint8).copy())
         said = {"format": FORMAT, "identity": self.identity, "round": lone.round, "about": about}
+        said["sites"] = list(lone.sites)
         checkpoint.write_tensors(self.folder / STATE, tensors, said)
 
     def load(self, lone: Lone) -> tuple[dict[str, Any], bytes] | None:
@@ -65,6 +66,10 @@ class Store:
         sent = tensors.pop("sent", torch.zeros(0, dtype=torch.uint8)).numpy().tobytes()
         begun = checkpoint.pack(lone.world)
         tensors["trusted"] = begun["trusted"]
+        if isinstance(lone.world.state, Record) and "sites" in said:
+            record = Record(**{name: tensors[f"rule.{name}"] for name in Record._fields})
+            now = pushes.carried(record, said["sites"], lone.sites)
+            tensors |= {f"rule.{name}": value for name, value in now._asdict().items()}
         for name, value in begun.items():
             if name.startswith("rule.") and (name not in tensors or tensors[name].shape != value.shape):
                 tensors[name] = value  # the rule remembers by sender, and there are more of them now
