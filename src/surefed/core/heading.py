@@ -28,10 +28,14 @@ def headings(local: Belief, start: Tensor, means: Tensor, edges: Tensor) -> Tens
         means: [sender, weight].
         edges: bool [receiver, sender]. Where few hear each other only these pairs are looked at; the others get 0.
     """
+    return _of_some(local, start, means, edges) if few(edges) else _of_all(local, start, means)
+
+
+def few(edges: Tensor) -> bool:
+    """Whether so few hear each other that it pays to look at these pairs only. bool [receiver, sender]"""
     if edges.is_cuda and edges.numel() <= cuda.DENSE:  # nothing that the host would have to wait for
-        return _of_all(local, start, means)
-    heard = int(edges.sum())
-    return _of_all(local, start, means) if 4 * heard >= edges.numel() else _of_some(local, start, means, edges)
+        return False
+    return 4 * int(edges.sum()) < edges.numel()
 
 
 def own_heading(local: Belief, start: Tensor, mean: Tensor) -> Tensor:

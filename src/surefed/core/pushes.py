@@ -13,8 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from surefed.core import cuda
-from surefed.core.heading import PAIRS, TILE
+from surefed.core.heading import PAIRS, TILE, few
 
 MEMORY = 0.98
 """How much of the course and of a record a round keeps: the last fifty rounds or so count."""
@@ -164,9 +163,7 @@ def _cosines(
 
     float32 [receiver, sender + 1] twice
     """
-    dense = edges.is_cuda and edges.numel() <= cuda.DENSE  # nothing that the host would have to wait for
-    some = not dense and 4 * int(edges.sum()) < edges.numel()
-    theirs = _of_some(course, pull, previous, sent, edges) if some else _of_all(course, pull, previous, sent)
+    theirs = _of_some(course, pull, previous, sent, edges) if few(edges) else _of_all(course, pull, previous, sent)
     own = _of_pairs(course, pull, learned - previous)
     lengths = course.norm(dim=1, keepdim=True), pull.norm(dim=1, keepdim=True)
     found = []

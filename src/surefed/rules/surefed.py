@@ -110,7 +110,8 @@ def surefed(
         if at.certain is not None:
             width = width.masked_fill(at.certain, torch.inf)
         record, out, known = state, torch.zeros_like(edges, dtype=torch.uint8), torch.zeros_like(edges)
-        if kept_of(state, at, sent):
+        keeps = kept_of(state, at, sent)
+        if keeps:
             assert at.previous is not None
             before, after = at.previous.mean, at.social.mean
             record = pushes.weigh(record, before, after, sent.mean, edges, at.senders, against=against, ahead=ahead)
@@ -148,7 +149,7 @@ def surefed(
             mean = torch.where(back, at.local.mean, repaired.mean)
             repaired = Belief(mean, torch.where(back, at.local.rho, repaired.rho))
             overwritten = torch.where(lost, sent.weights, overwritten)
-        if kept_of(state, at, sent):
+        if keeps:
             assert at.previous is not None
             record = pushes.move_on(record, at.previous.mean, repaired.mean, trusted, at.senders)
         return Outcome(repaired, record, replace(seen, overwritten=overwritten))
