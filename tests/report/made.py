@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -56,19 +57,26 @@ def sweep(
     return Sweep(name, grid, tuple(cells))
 
 
-def write_sweep(path: Path, plans: Iterable[Mapping[str, Any]], *, title: str = "a sweep", quick: bool = False) -> Path:
-    """A sweep's folder on the disk. A plan has name, labels, values and score; None for a cell that failed."""
+def write_sweep(
+    path: Path, plans: Iterable[Mapping[str, Any]], *, title: str = "a sweep", quick: bool = False, started: str = ""
+) -> Path:
+    """A sweep's folder on the disk. A plan has name, labels, values and score; None for a cell that failed.
+
+    status: of a cell without a score, if it did not fail. versions: those that a cell was run with.
+    """
     rows, cells = [], []
     for plan in plans:
         name, set_to, score = plan["name"], plan["values"], plan["score"]
         extra = plan.get("figures", {})
-        fields = extra if score is not None else {"error": "OSError: no room in /home/somebody/data/x.bin"}
-        rows.append(row(name, set_to, score, "finished" if score is not None else "failed", **fields))
-        cells.append({"name": name, "labels": plan["labels"], "values": {**set_to}})
+        status = "finished" if score is not None else plan.get("status", "failed")
+        fields = {"error": "OSError: no room in /home/somebody/data/x.bin"} if status == "failed" else extra
+        rows.append(row(name, set_to, score, status, **fields))
+        cells.append({"name": name, "digest": digest(set_to), "labels": plan["labels"], "values": {**set_to}})
         if score is not None:
             _write_record(path / name, set_to, score, plan)
     path.mkdir(parents=True, exist_ok=True)
     session = {"command": "surefed sweep a.toml --out /home/somebody/runs", "device": "cpu", "versions": VERSIONS}
+    session |= {"started": started} if started else {}
     grid = {"format": 1, "name": path.name, "title": title, "quick": quick, "file": "a.toml", "settings": []}
     grid |= {"labels": ["method"], "keys": ["rule.name", "attack.name"], "sessions": [session], "common": {}}
     (path / "sweep.json").write_text(json.dumps({**grid, "cells": cells}))
@@ -79,6 +87,10 @@ def write_sweep(path: Path, plans: Iterable[Mapping[str, Any]], *, title: str = 
     return path
 
 
+def digest(set_to: Mapping[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(set_to, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
 def _write_record(place: Path, set_to: Mapping[str, Any], score: float, plan: Mapping[str, Any]) -> None:
     place.mkdir(parents=True, exist_ok=True)
     text = f'seed = 0\nrounds = 8000\n[rule]\nname = {json.dumps(set_to["rule.name"])}\n[attack]\nname = "x"\n'
@@ -87,7 +99,7 @@ def _write_record(place: Path, set_to: Mapping[str, Any], score: float, plan: Ma
         "clients": ["a", "b", "c"],
         "malicious": ["c"],
         "device": "cpu",
-        "versions": VERSIONS,
+        "versions": plan.get("versions", VERSIONS),
         "notices": ["take care"],
     }
     (place / "run.json").write_text(json.dumps(run))

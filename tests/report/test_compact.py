@@ -39,7 +39,7 @@ def full(tmp_path: Path) -> Path:
 def test_what_is_saved_gives_the_same_tables_and_figures(full: Path, tmp_path: Path) -> None:
     before = gather([full])
     places = compact.save(before, tmp_path / "results")
-    assert [place.name for place in places] == ["mnist", "femnist"]
+    assert [place.name for place, _ in places] == ["mnist", "femnist"]
     build(before, tmp_path / "one")
     build(gather([tmp_path / "results"]), tmp_path / "two")
     files = sorted(file.relative_to(tmp_path / "one") for file in (tmp_path / "one").rglob("*") if file.is_file())
@@ -73,7 +73,7 @@ def test_saving_what_was_saved_changes_nothing(full: Path, tmp_path: Path) -> No
 
 
 def test_no_folder_of_a_machine_is_saved(full: Path, tmp_path: Path) -> None:
-    for place in compact.save(gather([full]), tmp_path / "results"):
+    for place, _ in compact.save(gather([full]), tmp_path / "results"):
         for file in place.iterdir():
             assert "/home" not in file.read_text(), file
 

@@ -6,7 +6,8 @@
     curves.json    figures over rounds in ten-thousandths, versions and notices
     trust.json     a few snapshots of who trusts whom, a row of bits as hexadecimal digits
 
-A page made from these files has the same figures as one made from the full folders.
+A page made from these files has the same figures as one made from the full folders. Cells that were saved before are
+kept (merge.py): those of one grid come from several sessions and machines.
 """
 
 from __future__ import annotations
@@ -16,45 +17,105 @@ import io
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from surefed.core import RecordError
-from surefed.records import write_text
 from surefed.report.grid import SWEEP, TABLE, read_grid, read_rows
+from surefed.report.merge import Merged, merge
 from surefed.report.names import slug
 from surefed.report.results import Cell, Curve, Matrix, Snapshot, Sweep
+from surefed.report.together import READY, settle, write_together
 
 CURVES, TRUST, COMMON = "curves.json", "trust.json", "common.toml"
 FORMAT = 1
+FIX = "take the folder back from where it is kept, such as git, or delete it and `surefed report --save` again"
+Plan = Callable[[Mapping[str, Any]], Sequence[Cell] | None]
+"""Given a sweep.json, the cells that its file asks for today; None where nobody knows."""
 
 
 def is_compact(path: Path) -> bool:
     """Whether a folder was written by `save`."""
-    return (path / CURVES).exists()
+    return (path / CURVES).exists() or (path / READY).exists()
 
 
-def save(sweeps: Sequence[Sweep], out: Path) -> list[Path]:
-    """Write each sweep below `out`, under its name; a single one into `out` itself."""
+def save(sweeps: Sequence[Sweep], out: Path, plan: Plan = lambda grid: None) -> list[tuple[Path, Merged]]:
+    """Add each sweep to what is below `out` under its name, a single one to `out` itself; where, and what came of it.
+
+    Everything is read before anything is written, so that what is refused changes nothing.
+    """
     places = [out] if len(sweeps) == 1 else [out / slug(sweep.name) for sweep in sweeps]
-    for sweep, place in zip(sweeps, places, strict=True):
-        if (place / "run.json").exists() or ((place / SWEEP).exists() and not is_compact(place)):
-            raise RecordError(f"{place} holds full records, which must not be overwritten; --save to another folder")
-        _save(sweep, place)
-    return places
+    made = [
+        merge(_before(place, sweep), _anywhere(sweep), plan(sweep.grid))
+        for sweep, place in zip(sweeps, places, strict=True)
+    ]
+    for place, merged in zip(places, made, strict=True):
+        write_together(place, _files(merged.sweep))
+    return list(zip(places, made, strict=True))
 
 
-def _save(sweep: Sweep, place: Path) -> None:
+def _before(place: Path, sweep: Sweep) -> Sweep | None:
+    """What was saved of the same grid before."""
+    if place.exists() and not place.is_dir():
+        raise RecordError(f"{place} is a file; --save to another folder")
+    if (place / "run.json").exists() or ((place / SWEEP).exists() and not is_compact(place)):
+        raise RecordError(f"{place} holds full records, which must not be overwritten; --save to another folder")
+    if not is_compact(place):
+        return None
+    before = read(place)
+    if _which(before) != _which(sweep):
+        raise RecordError(
+            f"{place} holds the results of {_which(before)}, and these are of {_which(sweep)}; "
+            "--save to another folder, or delete that one"
+        )
+    return before
+
+
+def _which(sweep: Sweep) -> str:
+    """Which grid a sweep is of, whatever its folder is called."""
+    if "file" not in sweep.grid:
+        return "single runs"
+    return f"the grid {str(sweep.grid.get('name'))!r}" + (", quick" if sweep.quick else "")
+
+
+def _anywhere(sweep: Sweep) -> Sweep:
+    """A sweep without the folders of the machine it was on."""
     grid = {**sweep.grid, "sessions": [_told(session) for session in sweep.grid.get("sessions", [])]}
     if "file" in grid:
         grid["file"] = _short(str(grid["file"]))
-    write_text(place / TABLE, _table(sweep.cells))
-    write_text(place / SWEEP, _lines(grid, "cells"))
-    common = {key: value for key, value in grid.get("common", {}).items() if value is not None}
-    write_text(place / COMMON, "".join(f"{_key(key)} = {_value(value)}\n" for key, value in common.items()))
+    return replace(sweep, grid=grid)
+
+
+def _files(sweep: Sweep) -> dict[str, str]:
+    """The files of a sweep by name."""
+    grid = {**sweep.grid, **_plans(sweep)}
+    common = {key: value for key, value in grid["common"].items() if value is not None}
+    return {
+        TABLE: _table(sweep.cells),
+        SWEEP: _lines(grid, "cells"),
+        COMMON: "".join(f"{_key(key)} = {_value(value)}\n" for key, value in common.items()),
+        CURVES: _curves(sweep),
+        TRUST: _trust(sweep),
+    }
+
+
+def _plans(sweep: Sweep) -> dict[str, Any]:
+    """What the cells of a grid have in common, and of each what is left; single runs are left whole."""
+    first = sweep.cells[0].values if "file" in sweep.grid else {}
+    shared = [key for key in first if all(cell.values.get(key) == first[key] for cell in sweep.cells)]
+    cells = [
+        {"name": cell.name, "digest": cell.digest, "labels": dict(cell.labels),
+         "values": {key: value for key, value in cell.values.items() if key not in shared}}
+        for cell in sweep.cells
+    ]  # fmt: skip
+    return {"common": {key: first[key] for key in shared}, "cells": cells}
+
+
+def _curves(sweep: Sweep) -> str:
     grids: list[tuple[int, ...]] = []
     versions: list[Mapping[str, str]] = []
     cells: dict[str, dict[str, Any]] = {}
@@ -65,14 +126,18 @@ def _save(sweep: Sweep, place: Path) -> None:
         cells[cell.name] = {"rounds": _index(grids, cell.curve.rounds), "versions": _index(versions, cell.versions)}
         cells[cell.name] |= {"notices": list(cell.notices), **series}
     told: dict[str, Any] = {"format": FORMAT, "name": sweep.name, "rounds": grids, "versions": versions}
-    write_text(place / CURVES, _lines({**told, "cells": cells}, "cells"))
+    return _lines({**told, "cells": cells}, "cells")
+
+
+def _trust(sweep: Sweep) -> str:
     trust = {cell.name: [_bits(one) for one in cell.snapshots] for cell in sweep.cells if cell.snapshots}
-    write_text(place / TRUST, _lines({"format": FORMAT, "cells": trust}, "cells"))
+    return _lines({"format": FORMAT, "cells": trust}, "cells")
 
 
 def read(path: Path) -> Sweep:
     """A sweep that was saved."""
-    grid, rows = read_grid(path), read_rows(path / TABLE)
+    settle(path)
+    grid, rows = read_grid(path, FIX), read_rows(path / TABLE, FIX)
     curves, trust = _json(path / CURVES), _json(path / TRUST)
     cells = []
     try:
@@ -88,7 +153,7 @@ def read(path: Path) -> Sweep:
             cells.append(
                 Cell(
                     name,
-                    rows.get(name, {"cell": name, "status": "waiting"}),
+                    rows[name],  # of every cell there is one: without it, a finished cell would seem to wait
                     {**grid.get("common", {}), **own},
                     plan.get("labels", {}),
                     command(path, own),
@@ -96,10 +161,11 @@ def read(path: Path) -> Sweep:
                     tuple(_snapshot(one) for one in trust["cells"].get(name, ())),
                     versions,
                     tuple(said),
+                    str(plan.get("digest") or name),
                 )
             )
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise RecordError(f"{path} is damaged ({error!r}); `surefed report --save` writes it again") from error
+        raise RecordError(f"{path} is damaged ({error!r}); {FIX}") from error
     return Sweep(str(curves.get("name") or path.resolve().name), grid, tuple(cells))
 
 
@@ -212,7 +278,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         told = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise RecordError(f"{path} is damaged ({error}); `surefed report --save` writes it again") from error
+        raise RecordError(f"{path} is damaged ({error}); {FIX}") from error
     if not isinstance(told, dict) or told.get("format") != FORMAT:
-        raise RecordError(f"{path} is not what this version reads; update SureFED")
+        raise RecordError(f"{path} is not what this version reads; update SureFED, or --save to another folder")
     return told

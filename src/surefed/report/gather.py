@@ -14,7 +14,7 @@ from surefed.report import compact
 from surefed.report.grid import SWEEP, TABLE, read_grid, read_rows
 from surefed.report.history import notices
 from surefed.report.names import SWEEPS
-from surefed.report.results import SERIES, Cell, Curve, Snapshot, Sweep
+from surefed.report.results import SERIES, Cell, Curve, Snapshot, Sweep, trimmed
 from surefed.report.score import MEASURES
 
 SNAPSHOTS = 6
@@ -58,7 +58,7 @@ def _places(path: Path) -> list[Path]:
     inner = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     direct = [entry for entry in inner if (entry / SWEEP).exists() or (entry / "run.json").exists()]
     deeper = [place for entry in inner if entry not in direct for place in sorted(entry.iterdir())]
-    return direct + [place for place in deeper if (place / SWEEP).exists()]
+    return direct + [place for place in deeper if (place / SWEEP).exists() and not place.name.startswith(".")]
 
 
 def _turn(sweep: Sweep) -> tuple[bool, int]:
@@ -88,9 +88,9 @@ def _sweep(path: Path) -> Sweep:
         values = {**grid.get("common", {}), **plan.get("values", {})}
         labels = {key: str(text) for key, text in plan.get("labels", {}).items()}
         row = rows.get(name, {"cell": name, "status": "waiting"})
-        cell = _cell(name, row, values, labels, record, place)
+        cell = replace(_cell(name, row, values, labels, record, place), digest=str(plan.get("digest") or name))
         cells.append(cell if record is not None else replace(cell, command=_sweep_command(grid, path)))
-    return Sweep(path.resolve().name, grid, _trimmed(cells))
+    return Sweep(path.resolve().name, grid, trimmed(cells))
 
 
 def _sweep_command(grid: Mapping[str, Any], path: Path) -> str:
@@ -115,10 +115,10 @@ def _single(places: list[Path]) -> Sweep:
             name = f"{place.resolve().name}-{times}"
         taken.add(name)
         values = _flat(record.experiment)
-        cells.append(_cell(name, _row(name, record, values), values, {}, record, place))
-    plans = [{"name": cell.name, "labels": {}, "values": dict(cell.values)} for cell in cells]
+        cell = _cell(name, _row(name, record, values), values, {}, record, place)
+        cells.append(replace(cell, digest=str(record.run.get("identity") or name)))
     grid = {"format": 1, "name": "runs", "title": "Single runs", "quick": False, "labels": [], "keys": []}
-    return Sweep("runs", {**grid, "sessions": [], "common": {}, "cells": plans}, _trimmed(cells))
+    return Sweep("runs", {**grid, "sessions": []}, trimmed(cells))
 
 
 def _cell(
@@ -163,21 +163,6 @@ def _snapshots(record: Record) -> tuple[Snapshot, ...]:
     )
     found = [(at, record.trust(at)) for at in kept]
     return tuple(Snapshot(at, one["trusted"], one["edges"], one["malicious"]) for at, one in found)
-
-
-def _trimmed(cells: list[Cell]) -> tuple[Cell, ...]:
-    """Snapshots only of what a page shows: the lowest seed of each method and attack of the grid's own table."""
-    shown: set[tuple[str, ...]] = set()
-    kept = []
-    for cell in sorted(cells, key=lambda cell: cell.count("seed")):
-        key = (cell.dataset, cell.method, cell.attack)
-        if cell.snapshots and (key in shown or cell.studies != [""] or not cell.finished):
-            cell = replace(cell, snapshots=())
-        elif cell.snapshots:
-            shown.add(key)
-        kept.append(cell)
-    order = {cell.name: at for at, cell in enumerate(cells)}
-    return tuple(sorted(kept, key=lambda cell: order[cell.name]))
 
 
 def _row(name: str, record: Record, values: Mapping[str, Any]) -> dict[str, str]:

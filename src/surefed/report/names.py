@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 METHODS = {
     "surefed": "SureFED",
@@ -78,6 +78,11 @@ def ordered(names: Iterable[str], known: Mapping[str, str]) -> list[str]:
 def called(name: str, known: Mapping[str, str]) -> str:
     """What people call it; a name nobody knows stays as it is, and one of several is a list."""
     return " = ".join(known.get(part, part) for part in name.split("+"))
+
+
+def few(names: Sequence[str]) -> str:
+    """The first three names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def slug(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from surefed.report.names import few
 from surefed.report.paper_figures import CLIENTS, ROUNDS
 from surefed.report.results import Cell, Sweep
 from surefed.report.table import Entry, Table
@@ -115,11 +116,7 @@ def remarks(sweep: Sweep) -> list[str]:
     for cell in sweep.done:
         for notice in cell.notices:
             about.setdefault(notice, []).append(cell.name)
-    return [f"{notice} ({_few(names)})" for notice, names in about.items()]
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return [f"{notice} ({few(names)})" for notice, names in about.items()]
 
 
 def _several(counts: Iterable[int]) -> str:

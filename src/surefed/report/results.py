@@ -6,8 +6,8 @@ both give the same tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Cell:
-    """One run. row: its line of cells.csv; values: all its settings by dotted name; labels: what its grid calls it."""
+    """One run.
+
+    row: its line of cells.csv. values: all its settings by dotted name. labels: what its grid calls it.
+    digest: equal for equal experiments, whatever they are called.
+    """
 
     name: str
     row: Mapping[str, str]
@@ -55,6 +59,7 @@ class Cell:
     snapshots: tuple[Snapshot, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    digest: str = ""
 
     @property
     def status(self) -> str:
@@ -134,3 +139,16 @@ class Sweep:
     def done(self) -> tuple[Cell, ...]:
         """The cells whose figures count."""
         return tuple(cell for cell in self.cells if cell.finished)
+
+
+def trimmed(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """Snapshots only of what a page shows: the lowest seed of each method and attack of the grid's own table."""
+    shown: set[tuple[str, ...]] = set()
+    kept: dict[str, Cell] = {cell.name: cell for cell in cells}
+    for cell in sorted(kept.values(), key=lambda cell: cell.count("seed")):
+        key = (cell.dataset, cell.method, cell.attack)
+        if cell.snapshots and (key in shown or cell.studies != [""] or not cell.finished):
+            kept[cell.name] = replace(cell, snapshots=())
+        elif cell.snapshots:
+            shown.add(key)
+    return tuple(kept.values())
