@@ -63,7 +63,7 @@ def plainly(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edg
 def test_a_round_is_weighed_as_a_plain_loop_would(seed: int) -> None:
     record, previous, learned, sent, edges = made(seed)
     for _ in range(2):
-        after = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
+        after = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=3.0)
         for found, wanted in zip(
             (after.along, after.pulled, after.seen), plainly(record, previous, learned, sent, edges), strict=True
         ):
@@ -76,16 +76,16 @@ def test_tiles_and_pairs_change_nothing(seed: int) -> None:
     record, previous, learned, sent, _ = made(seed, senders=9)
     edges = torch.zeros(4, 9, dtype=torch.bool)
     edges[torch.arange(4), torch.arange(4) * 2] = edges[torch.arange(4), torch.arange(4)] = True
-    few = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
+    few = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=3.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pushes, "TILE", 5)
         patch.setattr(pushes, "PAIRS", 40)
         assert heading.TILE > 5
-        again = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
+        again = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=3.0)
         patch.setattr(
             pushes, "_of_some", lambda course, pull, before, sent, edges: pushes._of_all(course, pull, before, sent)
         )
-        whole = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
+        whole = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=3.0)
     for one, other, third in zip(few, again, whole, strict=True):
         assert torch.allclose(one.float(), other.float(), atol=1e-6)
         assert torch.allclose(one.float(), third.float(), atol=1e-5)
@@ -101,9 +101,9 @@ def test_different_messages_of_a_sender_are_weighed_by_who_hears_them(seed: int)
     hears = torch.cat((edges, edges[:, :1]), 1)
     hears[:, 0] &= upper
     hears[:, 6] &= ~upper
-    found = pushes.weigh(record, previous, learned, torch.cat((sent, second)), hears, senders, against=0.5, ahead=8.0)
+    found = pushes.weigh(record, previous, learned, torch.cat((sent, second)), hears, senders, against=0.5, ahead=3.0)
     for rows, first in ((upper, sent[:1]), (~upper, second)):
-        alone = pushes.weigh(record, previous, learned, torch.cat((first, sent[1:])), edges, against=0.5, ahead=8.0)
+        alone = pushes.weigh(record, previous, learned, torch.cat((first, sent[1:])), edges, against=0.5, ahead=3.0)
         for one, other in zip(
             (found.along, found.pulled, found.seen), (alone.along, alone.pulled, alone.seen), strict=True
         ):
@@ -112,18 +112,26 @@ def test_different_messages_of_a_sender_are_weighed_by_who_hears_them(seed: int)
     assert torch.equal(trusted.heard, edges)
 
 
-def judged(theirs: list[float], own: float, *, pulled: float = 0.0, seen: float = 1.0, verdict: int = 0) -> list[int]:
+def judged(
+    theirs: list[float],
+    own: float,
+    *,
+    pulled: float = 0.0,
+    seen: float = 1.0,
+    verdicts: list[int] | None = None,
+    ahead: float = 3.0,
+) -> list[int]:
     """What is found of senders whose record says this, 10 000 weights: chance is 0.01, six times that 0.06."""
     count = len(theirs)
     record = pushes.begin(1, count, 10_000)._replace(
         along=seen * torch.tensor([[*theirs, own]]),
         pulled=torch.full((1, count + 1), pulled),
         seen=torch.full((1, count + 1), seen),
-        verdict=torch.full((1, count), verdict, dtype=torch.uint8),
+        verdict=torch.tensor([verdicts or [0] * count], dtype=torch.uint8),
     )
     still = torch.zeros(1, 10_000)
     nobody = torch.zeros(1, count, dtype=torch.bool)
-    after = pushes.weigh(record, still, still, torch.zeros(count, 10_000), nobody, against=0.5, ahead=8.0)
+    after = pushes.weigh(record, still, still, torch.zeros(count, 10_000), nobody, against=0.5, ahead=ahead)
     found: list[int] = after.verdict[0].tolist()
     return found
 
@@ -134,26 +142,51 @@ def test_verdicts_worked_by_hand() -> None:
     assert judged([-0.06], 0.1, pulled=-0.01, seen=0.39) == [0]  # too early
     assert judged([-0.06], 0.05, pulled=-0.01) == [0]  # a push of one's own that may be chance
     assert judged([0.07, 0.05], 0.13) == [CLEARED, 0]
+    assert judged([0.25, 0.27], 0.13) == [CLEARED, 0]  # twice 0.13 is more than a fellow learner does
     assert judged([0.07], 0.13, pulled=-0.01) == [0]
     assert judged([0.07], 0.11) == [0]  # not sure enough to clear anybody
     assert judged([0.07], 0.13, seen=0.79) == [0]
-    assert judged([0.97, 0.95], 0.02) == [AHEAD, 0]  # eight times 0.12, twice what may be chance
-    assert judged([0.97], 0.02, seen=0.24) == [0]
-    assert judged([0.97, -0.5], 0.1, pulled=-0.01) == [
-        AHEAD,
-        0,
-    ]  # the course was not one's own, so nobody is against it
+
+
+def test_who_is_not_cleared_in_time_may_not_push_back_at_all() -> None:
+    assert judged([-0.01, 0.01], 0.13, pulled=0.01) == [AGAINST, 0]
+    assert judged([-0.01], 0.13, pulled=0.01, seen=0.97) == [0]
+    assert judged([-0.01], 0.11, pulled=0.01) == [0]  # not sure enough
+    assert judged([-0.01], 0.13, pulled=0.01, verdicts=[CLEARED]) == [CLEARED]
+
+
+def test_who_is_far_ahead_worked_by_hand() -> None:
+    assert judged([0.37, 0.35], 0.02) == [AHEAD, 0]  # thrice 0.12, twice what may be chance
+    assert judged([0.61, 0.59], 0.2) == [AHEAD, 0]  # thrice one's own
+    assert judged([0.73, 0.71], 0.02, seen=0.5) == [AHEAD, 0]  # twice as much for half a record
+    assert judged([0.97], 0.02, seen=0.24, ahead=1.0) == [0]
+    assert judged([0.97], 0.02, seen=0.26, ahead=1.0) == [AHEAD]
+    # the course was not one's own, so nobody is against it
+    assert judged([0.97, -0.5], 0.1, pulled=-0.01) == [AHEAD, 0]
+
+
+def test_who_is_as_far_ahead_as_those_that_were_cleared_is_not_ahead() -> None:
+    """Of 0.1, 0.2, 0.2 and 0.9 the lower middle is 0.2, and thrice that 0.6."""
+    fair = [CLEARED] * 4
+    assert judged([0.61, 0.59, 0.1, 0.2, 0.2, 0.9], 0.02, verdicts=[0, 0, *fair]) == [AHEAD, 0, *fair]
+
+
+def test_who_was_led_astray_takes_its_time_with_the_next_one() -> None:
+    assert judged([0.97, 0.0], 0.02, seen=0.79, verdicts=[0, AHEAD]) == [0, AHEAD]
+    assert judged([0.97, 0.0], 0.02, seen=0.81, verdicts=[0, AHEAD]) == [AHEAD, AHEAD]
 
 
 def test_who_was_cleared_needs_more_to_be_out() -> None:
-    assert judged([-0.26, -0.24], 0.25, pulled=-0.01, verdict=CLEARED) == [AGAINST, CLEARED]
-    assert judged([-0.26], 0.2, pulled=-0.01, verdict=CLEARED) == [CLEARED]  # below 0.24, all may have been learned
-    assert judged([0.97], 0.1, verdict=CLEARED) == [CLEARED]
+    fair = [CLEARED, CLEARED]
+    assert judged([-0.26, -0.24], 0.25, pulled=-0.01, verdicts=fair) == [AGAINST, CLEARED]
+    assert judged([-0.26, 0.0], 0.2, pulled=-0.01, verdicts=fair) == fair  # below 0.24, all may have been learned
+    assert judged([0.73, 0.1, 0.1], 0.02, verdicts=[CLEARED, *fair]) == [AHEAD, *fair]  # six times 0.12
+    assert judged([0.71, 0.1, 0.1], 0.02, verdicts=[CLEARED, *fair]) == [CLEARED, *fair]
 
 
 def test_who_is_out_stays_out() -> None:
-    assert judged([0.5], 0.5, verdict=AGAINST) == [AGAINST]
-    assert judged([0.5], 0.5, verdict=AHEAD) == [AHEAD]
+    assert judged([0.5], 0.5, verdicts=[AGAINST]) == [AGAINST]
+    assert judged([0.5], 0.5, verdicts=[AHEAD]) == [AHEAD]
 
 
 def test_after_somebody_was_ahead_the_record_begins_anew() -> None:
@@ -161,7 +194,7 @@ def test_after_somebody_was_ahead_the_record_begins_anew() -> None:
         course=torch.ones(2, 10_000), along=torch.tensor([[0.97, 0.1, 0.02], [0.1, 0.1, 0.1]]), seen=torch.ones(2, 3)
     )
     still, nobody = torch.zeros(2, 10_000), torch.zeros(2, 2, dtype=torch.bool)
-    after = pushes.weigh(record, still, still, torch.zeros(2, 10_000), nobody, against=0.5, ahead=8.0)
+    after = pushes.weigh(record, still, still, torch.zeros(2, 10_000), nobody, against=0.5, ahead=3.0)
     assert after.verdict.tolist() == [[AHEAD, 0], [0, 0]]
     assert after.out.tolist() == [[AHEAD, 0], [0, 0]]
     assert not after.course[0].any()
@@ -183,14 +216,14 @@ def test_the_course_is_where_the_belief_went() -> None:
 def test_a_lie_of_1e20_is_no_evidence() -> None:
     record, previous, learned, sent, edges = made(5)
     sent[2] = 1e30
-    after = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0)
+    after = pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=3.0)
     assert all(torch.isfinite(value.float()).all() for value in after)
 
 
 def test_a_record_goes_with_its_senders() -> None:
     record, previous, learned, sent, edges = made(7)
     record = pushes.move_on(
-        pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=8.0), previous, learned, edges
+        pushes.weigh(record, previous, learned, sent, edges, against=0.5, ahead=3.0), previous, learned, edges
     )
     now = pushes.carried(record, "abcdef", "cfxa")
     for name in ("along", "pulled", "seen", "heard", "known", "verdict"):

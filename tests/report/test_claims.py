@@ -45,6 +45,9 @@ def test_the_sentence_has_the_figures() -> None:
     said = found(LOUD, sweep(grid({"gaussian": 0.5}))).sentence
     assert said.startswith("Clean 96.0 %; Label flip 96.0, Bit flip 96.0, General random 96.0, Gaussian 50.0")
     assert "8000 rounds, 50 clients" in said
+    assert "Told who lies" not in said
+    bound = [cell("oracle", attack, 0.95) for attack in NON_STEALTHY]
+    assert "Told who lies, without their data: 95.0." in found(LOUD, sweep([*grid({}), *bound])).sentence
 
 
 def test_a_missing_cell_is_not_measured_and_named() -> None:

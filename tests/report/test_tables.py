@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from surefed.report import paper_figures, tables
+from surefed.report import paper_figures, provenance, tables
 from surefed.report.groups import groups, mean
 from surefed.report.names import BASELINES, NON_STEALTHY
 from surefed.report.results import Sweep
@@ -151,6 +151,20 @@ def test_seeds_are_no_axis_and_the_papers_ablations_stand_beside_ours() -> None:
 def test_unfinished_cells_are_in_no_table() -> None:
     assert groups(sweep([cell("surefed", "alie", 0.9, status="interrupted")])) == []
     assert mean([cell("surefed", "alie", None)]) is None
+
+
+def test_cells_that_nobody_began_are_a_row_for_each_method() -> None:
+    waiting = [
+        cell("zeno", attack, None, seed=seed, status="waiting") for attack in ("alie", "trojan") for seed in (0, 2)
+    ]
+    stopped = cell("surefed", "alie", 0.9, status="interrupted")
+    table = provenance.unfinished([sweep([cell("median", "alie", 0.9), stopped, *waiting])])
+    assert table is not None
+    assert [[entry.text for entry in row[:4]] for row in table.rows] == [
+        [stopped.name, "interrupted", "1", "0"],
+        ["Zeno", "waiting", "4", "0, 2"],
+    ]
+    assert provenance.unfinished([sweep([cell("median", "alie", 0.9)])]) is None
 
 
 def test_the_papers_tables_are_whole_and_say_what_its_text_says() -> None:

@@ -88,6 +88,7 @@ class Reference:
     overwritten: int = 0
     turned: int = 0
     out: int = 0
+    idle: int = 0
 
     def free_energy(self, model: Model, prior: Normal, inputs: Tensor, labels: Tensor, eps: Tensor) -> Tensor:
         """KL[q || prior] - E_q[log P(D)], one draw; per sample, and with the KL shared by the round's batches."""
@@ -165,27 +166,29 @@ class Reference:
         own, least = felt.along[-1] / felt.seen[-1], pushes.CHANCE / len(old) ** 0.5
         told = {j: min(felt.seen[j], felt.seen[-1]) for j in felt.seen if j >= 0}
         theirs = {j: felt.along[j] / felt.seen[j] for j in told if felt.seen[j] > 0}
+        fair = sorted(theirs[j] for j in theirs if felt.verdict.get(j) == "cleared")
+        usual = max(own, fair[(len(fair) - 1) // 2] if fair else own, pushes.CLEAR * least)
+        patience = pushes.LONG if "ahead" in felt.verdict.values() else pushes.SOON
         drivers = set()
         for j, value in theirs.items():
-            cleared = felt.verdict.get(j) == "cleared"
-            if felt.verdict.get(j) in ("against", "ahead") or (cleared and own < pushes.AGAIN * least):
-                continue
-            if told[j] >= pushes.SOON and self.ahead > 0 and value > self.ahead * max(own, pushes.CLEAR * least):
+            verdict = felt.verdict.get(j)
+            limit = self.ahead * usual * (2 if verdict == "cleared" else 1)
+            if verdict in (None, "cleared") and told[j] >= patience and self.ahead > 0 and value * told[j] > limit:
                 drivers.add(j)
         for j, value in theirs.items():
             cleared = felt.verdict.get(j) == "cleared"
             if drivers or felt.verdict.get(j) in ("against", "ahead") or told[j] < pushes.ENOUGH or own < least:
                 continue
             sure = not cleared or own >= pushes.AGAIN * least
-            if sure and value < -self.against * own * (2 if cleared else 1) and felt.pulled[j] < 0 and self.against > 0:
+            back = sure and value < -self.against * own * (2 if cleared else 1) and felt.pulled[j] < 0
+            clear = own >= pushes.CLEAR * least
+            idle = clear and not cleared and told[j] >= pushes.FULL and value < 0
+            alike = value >= self.against * own and self.against * value <= own
+            if self.against > 0 and (back or idle):
                 felt.verdict[j] = "against"
                 self.out += 1
-            elif (
-                told[j] >= pushes.LONG
-                and own >= pushes.CLEAR * least
-                and value >= self.against * own
-                and felt.pulled[j] >= 0
-            ):
+                self.idle += not back
+            elif clear and told[j] >= pushes.LONG and alike and felt.pulled[j] >= 0:
                 felt.verdict[j] = "cleared"
         for j in drivers:
             felt.verdict[j] = "ahead"

@@ -19,8 +19,9 @@ MEMORY = 0.98
 """How much of the course and of a record a round keeps: the last fifty rounds or so count."""
 SHORT = 0.9
 """How much of the pull a round keeps."""
-SOON, ENOUGH, LONG = 0.25, 0.4, 0.8
-"""How much of a record there must be before somebody is found ahead (15 rounds), against us (26) or cleared (80)."""
+SOON, ENOUGH, LONG, FULL = 0.25, 0.4, 0.8, 0.98
+"""How much of a record there must be before somebody is found ahead (15 rounds), is found against us (26), is cleared
+(80), or has to push forth at least (195)."""
 CHANCE = 6.0
 """Cosines below so many times what chance gives, 1 over the root of the number of weights, say nothing."""
 CLEAR, AGAIN = 2.0, 4.0
@@ -86,11 +87,14 @@ def weigh(
     other way; then the pull does. A sender is
 
     - AGAINST, and out for good, when it pushes back along the course more than `against` times as much as the receiver
-      itself pushes forth, and pushes back along the pull as well;
-    - AHEAD, and out for good, when it pushes along the course more than `ahead` times as much as the receiver itself.
-      The course was then not the receiver's own: it begins anew, with all records;
-    - CLEARED, when it pushes forth at least `against` times as much as the receiver, and not back along the pull. From
-      then on it takes twice as much, while the receiver's own push is well along its course.
+      itself pushes forth, and pushes back along the pull as well; or when it pushes back at all and has not been
+      cleared by the time its record is full: who hears liars is behind, so that everybody, liars too, pushes it forth;
+    - AHEAD, and out for good, when it pushes along the course more than `ahead` times as much as the receiver itself
+      and as half of those that it has cleared; with a part of a record only, accordingly more. The course was then not
+      the receiver's own: it begins anew, with all records. While the receiver finds back, everybody who was never led
+      astray is far ahead of it, so the next one takes a long record;
+    - CLEARED, when it pushes forth as the receiver does, from `against` times to 1 / `against` times as much, and not
+      back along the pull. From then on it takes twice as much, while the receiver's own push is well along its course.
 
     Args:
         previous, learned: the social mean before and after this round's learning. [receiver, weight]
@@ -118,14 +122,20 @@ def weigh(
     theirs, own = (along / scale).split((along.shape[1] - 1, 1), 1)
     least, cleared = CHANCE / sent.shape[1] ** 0.5, record.verdict == CLEARED
     open_, sure = record.verdict <= CLEARED, ~cleared | (own >= AGAIN * least)
-    drives = open_ & sure & (told >= SOON) & (theirs > ahead * own.clamp_min(CLEAR * least)) & (ahead > 0)
+    astray = (record.verdict == AHEAD).any(1, keepdim=True)
+    usual = torch.maximum(own, _median(theirs, cleared)).clamp_min(CLEAR * least)
+    limit = ahead * torch.where(cleared, 2 * usual, usual)
+    drives = open_ & (told >= torch.where(astray, LONG, SOON)) & (theirs * told > limit) & (ahead > 0)
     lost = drives.any(1, keepdim=True)
     enough = open_ & ~lost & (told >= ENOUGH) & (own >= least)
     back = theirs < -against * torch.where(cleared, 2 * own, own)
-    turned = enough & sure & back & (pulled[:, :-1] < 0) & (against > 0)
-    fair = enough & (told >= LONG) & (own >= CLEAR * least) & (theirs >= against * own) & (pulled[:, :-1] >= 0)
+    turned = enough & sure & back & (pulled[:, :-1] < 0)
+    clear = enough & (own >= CLEAR * least)
+    idle = clear & ~cleared & (told >= FULL) & (theirs < 0)
+    alike = (theirs >= against * own) & (against * theirs <= own)
+    fair = clear & (told >= LONG) & alike & (pulled[:, :-1] >= 0)
     verdict = torch.where(fair, CLEARED, record.verdict)
-    verdict = torch.where(drives, AHEAD, torch.where(turned, AGAINST, verdict)).to(torch.uint8)
+    verdict = torch.where(drives, AHEAD, torch.where((turned | idle) & (against > 0), AGAINST, verdict)).to(torch.uint8)
     course, along, pulled, seen = (value.masked_fill(lost, 0.0) for value in (record.course, along, pulled, seen))
     return Record(course, pull, along, pulled, seen, record.heard, record.known, verdict)
 
@@ -149,6 +159,14 @@ def carried(record: Record, before: Sequence[object], now: Sequence[object]) -> 
 
     tables = ("along", "pulled", "seen", "heard", "known", "verdict")
     return record._replace(**{name: moved(getattr(record, name)) for name in tables})
+
+
+def _median(values: Tensor, among: Tensor) -> Tensor:
+    """Of the chosen values of each row, the lower one of two; -inf where none is. [row, 1]"""
+    ordered = values.masked_fill(~among, torch.inf).sort(1).values
+    count = among.sum(1, keepdim=True)
+    middle = ordered.gather(1, ((count - 1) // 2).clamp_min(0))
+    return torch.where(count > 0, middle, -torch.inf)
 
 
 def _whose(senders: Tensor, record: Record) -> Tensor:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from surefed.report.names import few
+from surefed.report.names import METHODS, few
 from surefed.report.paper_figures import CLIENTS, ROUNDS
 from surefed.report.results import Cell, Sweep
 from surefed.report.table import Entry, Table
@@ -66,17 +66,34 @@ def reduced(sweep: Sweep) -> list[str]:
 
 
 def unfinished(sweeps: Iterable[Sweep]) -> Table | None:
-    """The cells whose figures are in no table."""
-    rows = [
-        [Entry(cell.name, (sweep.name,)), Entry(cell.status, tone="bad" if cell.status == "failed" else "fair"),
-         Entry(f"{cell.count('round')} of {cell.row.get('rounds') or cell.values.get('rounds', '?')}"),
-         Entry(cell.row.get("error") or "-")]
-        for sweep in sweeps for cell in sweep.cells if not cell.finished
-    ]  # fmt: skip
+    """The cells whose figures are in no table; those that nobody has begun, a row per method."""
+    rows = []
+    for sweep in sweeps:
+        waiting: dict[str, list[Cell]] = {}
+        for cell in sweep.cells:
+            if cell.status == "waiting":
+                waiting.setdefault(cell.method, []).append(cell)
+            elif not cell.finished:
+                status = Entry(cell.status, tone="bad" if cell.status == "failed" else "fair")
+                rows.append(_left(sweep, cell.name, status, [cell], cell.row.get("error") or "-"))
+        for method, some in waiting.items():
+            rows.append(_left(sweep, METHODS.get(method, method), Entry("waiting", tone="fair"), some, "-"))
     if not rows:
         return None
-    columns = ["Cell", "Status", "Rounds", "Error"]
-    return Table("unfinished", "Unfinished and failed cells", columns, rows, words=frozenset({0, 1, 3}))
+    columns = ["Cell or method", "Status", "Cells", "Seeds", "Rounds", "Error"]
+    return Table("unfinished", "Unfinished and failed cells", columns, rows, words=frozenset({0, 1, 5}))
+
+
+def _left(sweep: Sweep, name: str, status: Entry, some: Sequence[Cell], error: str) -> list[Entry]:
+    asked = sorted({str(cell.row.get("rounds") or cell.values.get("rounds", "?")) for cell in some})
+    return [
+        Entry(name, (sweep.name,)),
+        status,
+        Entry(str(len(some))),
+        Entry(_several(cell.count("seed") for cell in some)),
+        Entry(f"{max(cell.count('round') for cell in some)} of {' or '.join(asked)}"),
+        Entry(error),
+    ]
 
 
 def cells(sweep: Sweep) -> Table:

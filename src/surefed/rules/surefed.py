@@ -33,7 +33,7 @@ def surefed(
     heading: float | Literal["off"] = 0.6,
     lowest: float = 0.25,
     against: float = 0.5,
-    ahead: float = 8.0,
+    ahead: float = 3.0,
     kappa: float | Literal["auto"] = 200.0,
     c: float = 0.8,
     per_layer: bool = False,
@@ -66,7 +66,8 @@ def surefed(
             social belief of a client that is still alone is its local one.
         against: how hard, beside the receiver's own push forth, a sender may push back before it is not heard any
             more; 0 keeps hearing it.
-        ahead: how hard, beside the receiver's own push, a sender may push forth; 0 for as hard as it likes.
+        ahead: how hard, beside the receiver's own push and those of whom it has cleared, a sender may push forth; 0 for
+            as hard as it likes.
         kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs. "auto":
             the band measures itself, every client and round anew: c times the largest disagreement, in local stds,
             of two beliefs that each learn from a half of the client's own data. It doubles the cost of learning.
