@@ -25,21 +25,22 @@ LIES = [name for name, made in ATTACKS.items() if made().steady and made().tampe
 STEADY = [name for name, made in RULES.items() if made().steady]
 
 
-def data() -> Federation:
+def data(side: int) -> Federation:
     """Images of three classes, each a pattern of its own under noise, dealt out to five clients."""
     rng = np.random.default_rng(0)
-    patterns = rng.random((3, 1, 8, 8), dtype=np.float32)
+    patterns = rng.random((3, 1, side, side), dtype=np.float32)
 
     def draw(count: int) -> tuple[Any, Any]:
         labels = rng.integers(0, 3, count)
-        return patterns[labels] + 0.3 * rng.standard_normal((count, 1, 8, 8)).astype(np.float32), labels
+        return patterns[labels] + 0.3 * rng.standard_normal((count, 1, side, side)).astype(np.float32), labels
 
     return federation([draw(24) for _ in range(5)], draw(30), classes=3)
 
 
 def setup(given: dict[str, Any], device: str = "cpu") -> Setup:
     liars = {"name": "label_flip", "malicious": 0.2}
-    return assemble(Experiment.of({"model": {"name": "mlp"}, "attack": liars} | given), data=data(), device=device)
+    experiment = Experiment.of({"model": {"name": "mlp"}, "attack": liars} | given)
+    return assemble(experiment, data=data(28 if experiment.model.name == "cnn" else 8), device=device)
 
 
 def played(experiment: Setup, rounds: int) -> tuple[World, list[torch.Tensor]]:
@@ -105,26 +106,29 @@ def test_only_rounds_that_differ_in_nothing_but_their_number_are_replayed(monkey
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
-    "given",
+    ("given", "rounds"),
     [
-        SUREFED,
-        SUREFED | {"learn": {"early_stop": 1}},
-        {"rule": {"name": "bayp2pfl"}},
-        {"rule": {"name": "fedavg"}},
-        {"rule": {"name": "trimmed_mean"}},
-        {"rule": {"name": "zeno"}},
+        (SUREFED, 50),
+        (SUREFED | {"learn": {"early_stop": 1}}, 50),
+        ({"rule": {"name": "bayp2pfl"}}, 50),
+        ({"rule": {"name": "fedavg"}}, 50),
+        ({"rule": {"name": "trimmed_mean"}}, 50),
+        ({"rule": {"name": "zeno"}}, 50),
+        ({"model": {"name": "cnn"}, "rule": {"name": "surefed", "heading": 0.0, "lowest": -1.0}}, 5),
+        ({"model": {"name": "cnn"}, "rule": {"name": "trimmed_mean"}}, 5),
     ],
     ids=str,
 )
-def test_fifty_rounds_of_the_kernels_are_those_of_torch(
-    given: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch
+def test_rounds_of_the_kernels_are_those_of_torch(
+    given: dict[str, Any], rounds: int, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fast, trusted = played(setup(given, device), 50)
+    """Of a CNN fewer: Adam lets rounding grow, and after some ten rounds torch is not within 1e-4 of itself."""
+    fast, trusted = played(setup(given, device), rounds)
     with monkeypatch.context() as plainly:
         plainly.setattr("surefed.core.native.edges.library", lambda: None)
         plainly.setattr(cuda, "_HERE", False)
         plainly.setattr(torch.backends.cudnn, "allow_tf32", False)
-        plain, expected = played(setup(given, device), 50)
+        plain, expected = played(setup(given, device), rounds)
     assert all(torch.equal(one, other) for one, other in zip(trusted, expected, strict=True))
     assert torch.equal(fast.watch.learning, plain.watch.learning)
     assert "learn" not in given or 0 < int(fast.watch.learning.sum()) < 5  # some have stopped, some have not
