@@ -26,10 +26,11 @@ from surefed.cli.theory import USUAL, all_command
 from surefed.core import ConfigError
 from surefed.core.registry import nearest
 from surefed.records import write_text
+from surefed.report.names import SWEEPS
 from surefed.sweep import CellsFailed, read_sweep, run_sweep
 from surefed.sweep.drive import default_size
 
-GRIDS = ("mnist", "femnist", "cifar10", "ablations", "beyond", "rates")
+GRIDS = SWEEPS
 THEORY = "theory"
 FEW = {"repetitions": 20, "rounds": 300}
 QUICK_PAGE = f"# quick: the theorems, with {FEW['repetitions']} repetitions of {FEW['rounds']} rounds\n"

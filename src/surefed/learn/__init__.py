@@ -3,6 +3,7 @@
 from surefed.learn.base import Learner, Lesson, Rows, draw_batches, values_at_once
 from surefed.learn.early_stop import Watch
 from surefed.learn.functional import Network
+from surefed.learn.ivon import Ivon
 from surefed.learn.likelihood import Categorical, Figure, Gaussian, Likelihood, accuracy, log_loss, losses
 from surefed.learn.masks import Masks
 from surefed.learn.point import Point
@@ -13,6 +14,7 @@ __all__ = [
     "Categorical",
     "Figure",
     "Gaussian",
+    "Ivon",
     "KLWeights",
     "Learner",
     "Lesson",

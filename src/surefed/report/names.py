@@ -48,6 +48,10 @@ STUDIES = {
     "record": "The record of pushes",
     "rho": "rho, the first uncertainty",
     "learning_rate": "Learning rate",
+    "kl_scale": "Weight of the KL",
+    "learner": "How beliefs are learned",
+    "band_alone": "The band alone, without headings and record",
+    "std_floor": "How sure a sender may claim to be",
     "introspection": "Introspection",
     "early_stop": "Early stop of the local belief",
     "agreement": "Share of weights that must agree",
@@ -58,7 +62,7 @@ STUDIES = {
 }
 KEYS = {"attack.malicious": "malicious share", "attack.which": "attacked clients", "graph.name": "graph"}
 
-SWEEPS = ("mnist", "femnist", "cifar10", "ablations", "beyond", "rates")
+SWEEPS = ("mnist", "femnist", "cifar10", "ablations", "beyond", "rates", "operating")
 """The paper's parts, in the order of a page."""
 BASELINES = ("bayp2pfl", "zeno", "trimmed_mean", "clipping", "fltrust")
 """The methods that the paper compares with."""

@@ -17,7 +17,7 @@ from surefed.core.registry import build, find
 from surefed.core.streams import key, seeding_torch
 from surefed.data import Federation
 from surefed.graphs import Graph, fitting, from_networkx, named
-from surefed.learn import Categorical, Gaussian, Learner, Likelihood, Network, Point, Variational
+from surefed.learn import Categorical, Gaussian, Ivon, Learner, Likelihood, Network, Point, Variational
 from surefed.models import MODELS
 from surefed.rules import RULES, Rule
 from surefed.rules.before import BEFORE, Before, preceded
@@ -267,15 +267,9 @@ def _learner(experiment: Experiment, network: Network) -> Learner:
     assert learn.learning_rate is not None
     if learn.kind == "point":
         return Point(network, learn.learning_rate, learn.momentum, learn.rho, learn.keep_moments)
-    return Variational(
-        network,
-        learning_rate=learn.learning_rate,
-        rho=learn.rho,
-        samples=learn.samples,
-        prior=learn.prior,
-        prior_std=learn.prior_std,
-        kl_weights=learn.kl_weights,
-        kl_scale=learn.kl_scale,
-        keep_moments=learn.keep_moments,
-        moments=learn.moments,
+    shared = learn.model_dump(
+        include={"learning_rate", "rho", "samples", "prior", "prior_std", "kl_scale", "keep_moments"}
     )
+    if learn.kind == "ivon":
+        return Ivon(network, **shared)
+    return Variational(network, kl_weights=learn.kl_weights, moments=learn.moments, **shared)

@@ -98,28 +98,29 @@ class Graph(Named):
 class Learn(Section):
     """How a client learns from its own samples within a round."""
 
-    kind: Literal["auto", "variational", "point"] = "auto"
-    """variational: a belief over weights, by Adam. point: one weight vector, by SGD. auto: the rule's usual one."""
+    kind: Literal["auto", "variational", "ivon", "point"] = "auto"
+    """variational: a belief over weights, by Adam. ivon: one by natural gradients. point: one weight vector, by SGD.
+    auto: the rule's usual one."""
     batches: int = Field(5, ge=1, strict=True)
     """Minibatches a round."""
     batch_size: int = Field(5, ge=1, strict=True)
     """Samples in a minibatch."""
     learning_rate: float | None = Field(None, gt=0, le=10)
-    """Default: 0.001 for variational (Adam), 0.01 for point (SGD), the paper's values."""
+    """Default: 0.001 for variational (Adam), 0.01 for point (SGD), the paper's values; 0.1 for ivon."""
     rho: float = Field(-3.0, ge=-13.8, le=9.9)
     """Initial rho of every weight; the std is softplus(rho), 0.0486 for -3."""
     init: Literal["model", "zeros"] = "model"
     """Initial mean, the same for all clients: the model's own initialisation, or zeros."""
     samples: int = Field(1, ge=1, strict=True)
-    """Weight draws averaged in each step (variational)."""
+    """Weight draws averaged in each step (variational, ivon)."""
     prior: Literal["streaming", "fixed"] = "streaming"
-    """streaming: the belief at the start of the round (the paper). fixed: N(0, prior_std^2) (variational)."""
+    """streaming: the belief at the start of the round (the paper). fixed: N(0, prior_std^2) (variational, ivon)."""
     prior_std: float | None = Field(None, ge=1e-6, le=1e6)
     """Std of the fixed prior; default: softplus(rho)."""
     kl_weights: Literal["uniform", "blundell"] = "uniform"
     """How the batches of a round share the KL: alike, or halving from each to the next (variational)."""
     kl_scale: float = Field(1.0, ge=0, le=1e6)
-    """Multiplies the KL; 1 is the free energy (variational)."""
+    """Multiplies the KL; 1 is the free energy (variational, ivon)."""
     momentum: float = Field(0.9, ge=0, lt=1)
     """Momentum of SGD (point)."""
     keep_moments: bool = True

@@ -20,6 +20,9 @@ from surefed.sim.experiment import Data, Experiment
 GIVEN = "given"
 """The name of data, a model or a graph that was passed in Python and cannot be found by name."""
 
+RATES = {"variational": 1e-3, "ivon": 0.1, "point": 1e-2}
+"""The usual learning rate of each learner."""
+
 
 def resolve(
     experiment: Experiment, rule: Rule[Any], *, data: object = None, model: object = None, graph: object = None
@@ -32,7 +35,7 @@ def resolve(
             f"the rule {experiment.rule.name!r} judges by the uncertainty of beliefs, which the learner 'point' does "
             'not have; set learn.kind to "variational"'
         )
-    rate = learn.learning_rate or (1e-3 if kind == "variational" else 1e-2)
+    rate = learn.learning_rate or RATES[kind]
     changes: dict[str, Any] = {"kind": kind, "learning_rate": rate}
     if learn.prior == "fixed" and learn.prior_std is None:
         changes["prior_std"] = float(nn.functional.softplus(torch.tensor(learn.rho, dtype=torch.float64)))
