@@ -116,6 +116,17 @@ def blocks(network: Network, rows: Rows, lesson: Lesson, active: Tensor | None) 
         yield from active.nonzero().flatten().split(height)
 
 
+def each_block(
+    network: Network, rows: Rows, lesson: Lesson, active: Tensor | None
+) -> Iterator[tuple[slice | Tensor, Rows]]:
+    """Block after block: which rows, and these rows to be changed in place; what was changed is kept."""
+    for part in blocks(network, rows, lesson, active):
+        block = rows[part]
+        yield part, block
+        if isinstance(part, Tensor):  # a slice is a view, already written
+            rows[part] = block
+
+
 def draw_batches(
     order: Stream, sizes: Tensor, round: Round, batches: int, batch_size: int, longest: int | None = None
 ) -> Tensor:

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from surefed.core import RHO_MAX, RHO_MIN
-from surefed.learn.base import Lesson, Rows, begin, blocks, gradient
+from surefed.learn.base import Lesson, Rows, begin, each_block, gradient
 from surefed.learn.functional import Network
 from surefed.learn.masks import Masks
 from surefed.learn.variational import Prior
@@ -48,11 +48,8 @@ class Ivon:
     @torch.no_grad()
     def learn(self, rows: Rows, lesson: Lesson, active: Tensor | None = None) -> None:
         """All batches of the round, block after block."""
-        for part in blocks(self.network, rows, lesson, active):
-            block = rows[part]
+        for part, block in each_block(self.network, rows, lesson, active):
             self._learn_block(block, lesson, part)
-            if isinstance(part, Tensor):  # a slice is a view, already written
-                rows[part] = block
 
     def _learn_block(self, block: Rows, lesson: Lesson, part: slice | Tensor) -> None:
         (momentum,) = block.moments

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefed.learn.base import Lesson, Rows, begin, blocks, gradient
+from surefed.learn.base import Lesson, Rows, begin, each_block, gradient
 from surefed.learn.fast import teach
 from surefed.learn.functional import Network
 from surefed.learn.masks import Masks
@@ -34,9 +34,8 @@ class Point:
         recipe = Recipe(self.learning_rate, self.keep_moments, momentum=self.momentum)
         if teach(self.network, rows, lesson, active, recipe):
             return
-        for part in blocks(self.network, rows, lesson, active):
-            block, batches, noise = rows[part], lesson.batches[part], lesson.noise[part]
-            (buffer,) = block.moments
+        for part, block in each_block(self.network, rows, lesson, active):
+            batches, noise, (buffer,) = lesson.batches[part], lesson.noise[part], block.moments
             if not self.keep_moments:
                 buffer.zero_()
                 block.steps.zero_()
@@ -47,5 +46,3 @@ class Point:
                 buffer.mul_(self.momentum).add_(slope)
                 block.mean.sub_(buffer, alpha=self.learning_rate)
                 block.steps += 1
-            if isinstance(part, Tensor):  # a slice is a view, already written
-                rows[part] = block

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from surefed.core import RHO_MAX, RHO_MIN, Round, Stream
-from surefed.learn.base import Lesson, Rows, begin, blocks, gradient
+from surefed.learn.base import Lesson, Rows, begin, each_block, gradient
 from surefed.learn.fast import teach
 from surefed.learn.functional import Network
 from surefed.learn.half import DITHER, Moments, keep
@@ -76,11 +76,8 @@ class Variational:
         """All batches of the round: by the kernels of the machine where it has some, else block after block."""
         if self.samples == 1 and teach(self.network, rows, lesson, active, self._recipe(lesson)):
             return
-        for part in blocks(self.network, rows, lesson, active):
-            block = rows[part]
+        for part, block in each_block(self.network, rows, lesson, active):
             self._learn_block(block, lesson, part)
-            if isinstance(part, Tensor):  # a slice is a view, already written
-                rows[part] = block
 
     def _learn_block(self, block: Rows, lesson: Lesson, part: slice | Tensor) -> None:
         if not self.keep_moments:
