@@ -164,14 +164,18 @@ def agreement() -> None:
             world = begin(setup)
             if kind == NEARBY:
                 world.rows.mean.copy_(world.rows.mean.nextafter(torch.full_like(world.rows.mean, torch.inf)))
-            trusted = [play_round(setup, world).trusted.cpu() for _ in range(50)]
-            found[kind] = (world.rows.mean.cpu(), trusted)
+            means, trusted = {}, []
+            for round in range(1, 51):
+                trusted.append(play_round(setup, world).trusted.cpu())
+                if round in (10, 20, 50):
+                    means[round] = world.rows.mean.cpu().clone()
+            found[kind] = means, trusted
         cuda._HERE = True
         for one, other in (("kernels", "torch"), ("kernels", "cpu"), (NEARBY, "torch")):
-            mean, trusted = found[one]
-            apart = float((mean - found[other][0]).norm() / found[other][0].norm())
-            same = sum(torch.equal(*pair) for pair in zip(trusted, found[other][1], strict=True))
-            print(f"| {model} after 50 rounds, {one} and {other} | {apart:.1e} apart, trust the same in {same} |")
+            (mine, trusted), (theirs, expected) = found[one], found[other]
+            apart = ", ".join(f"{float((mine[at] - theirs[at]).norm() / theirs[at].norm()):.1e}" for at in mine)
+            same = sum(torch.equal(*pair) for pair in zip(trusted, expected, strict=True))
+            print(f"| {model} after 10, 20, 50 rounds: {one}, {other} | {apart} apart, trust the same in {same} |")
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,12 +22,13 @@ from surefed.sim import Experiment
 from surefed.sim.assemble import assemble
 from surefed.sim.engine import begin, play_round, predictions, social
 
+STAYS = {"prior": "fixed", "prior_std": 0.3}
 LEARNERS: dict[str, dict[str, Any]] = {
     "Adam, the prior is the last belief": {"kind": "variational"},
-    "IVON, the prior is the last belief": {"kind": "ivon"},
-    "Adam, prior N(0, 0.1^2)": {"kind": "variational", "prior": "fixed", "prior_std": 0.1},
-    "IVON, prior N(0, 0.1^2)": {"kind": "ivon", "prior": "fixed", "prior_std": 0.1},
-    "IVON, prior N(0, 0.3^2), a tenth of the KL": {"kind": "ivon", "prior": "fixed", "prior_std": 0.3, "kl_scale": 0.1},
+    "Adam, prior N(0, 0.3^2)": {"kind": "variational", **STAYS},
+    "Adam, prior N(0, 0.3^2), a tenth of the KL": {"kind": "variational", **STAYS, "kl_scale": 0.1},
+    "IVON, prior N(0, 0.3^2), a tenth of the KL": {"kind": "ivon", **STAYS, "kl_scale": 0.1},
+    "IVON, the same, twice the rate": {"kind": "ivon", **STAYS, "kl_scale": 0.1, "learning_rate": 0.02},
 }
 SIZES: dict[str, Callable[[Tensor], Tensor]] = {
     "rms": lambda z: z.square().mean(-1).sqrt(),
@@ -36,8 +37,16 @@ SIZES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def apart(belief: Belief, honest: Tensor) -> dict[str, tuple[float, float, int]]:
-    """Of each size of z: between honest clients, between them and liars, and how many sort the two."""
+class Apart(NamedTuple):
+    """A size of z: between honest clients, between them and liars, and for how many of them it sorts the two."""
+
+    honest: float
+    liars: float
+    sorts: int
+
+
+def apart(belief: Belief, honest: Tensor) -> dict[str, Apart]:
+    """Every size of z."""
     mean, variance = belief.mean.double(), belief.std.double().square()
     good, bad = honest.nonzero().flatten().tolist(), (~honest).nonzero().flatten().tolist()
     found = {}
@@ -48,7 +57,7 @@ def apart(belief: Belief, honest: Tensor) -> dict[str, tuple[float, float, int]]
             rows.append((size(z[[j for j in good if j != i]]), size(z[bad])))
         near = torch.cat([ours for ours, _ in rows]).mean().item()
         far = torch.cat([theirs for _, theirs in rows]).mean().item()
-        found[name] = near, far, sum(bool(ours.max() < theirs.min()) for ours, theirs in rows)
+        found[name] = Apart(near, far, sum(bool(ours.max() < theirs.min()) for ours, theirs in rows))
     return found
 
 
@@ -75,10 +84,11 @@ def main() -> None:
                 right = (guess == setup.clean.test_labels).double().mean(1)[honest].mean().item()
                 belief = social(setup, world)
                 low, high = belief.std[honest].quantile(torch.tensor([0.05, 0.95])).tolist()
-                (near, far, by_rms), (few, many, _), (most, more, by_farthest) = apart(belief, honest).values()
+                rms, beyond, farthest = apart(belief, honest).values()
                 print(
-                    f"| {name} | {round} | {100 * right:.1f} % | {low:.4f} .. {high:.4f} | {near:.2f} | {far:.2f} | "
-                    f"{few:.1%} | {many:.1%} | {most:.1f} | {more:.1f} | {by_rms}, {by_farthest} |",
+                    f"| {name} | {round} | {100 * right:.1f} % | {low:.3f} .. {high:.3f} "
+                    f"| {rms.honest:.2f} | {rms.liars:.2f} | {beyond.honest:.1%} | {beyond.liars:.1%} "
+                    f"| {farthest.honest:.1f} | {farthest.liars:.1f} | {rms.sorts}, {farthest.sorts} |",
                     flush=True,
                 )
 

@@ -119,6 +119,7 @@ def judged(
     pulled: float = 0.0,
     seen: float = 1.0,
     verdicts: list[int] | None = None,
+    against: float = 0.5,
     ahead: float = 3.0,
 ) -> list[int]:
     """What is found of senders whose record says this, 10 000 weights: chance is 0.01, six times that 0.06."""
@@ -131,7 +132,7 @@ def judged(
     )
     still = torch.zeros(1, 10_000)
     nobody = torch.zeros(1, count, dtype=torch.bool)
-    after = pushes.weigh(record, still, still, torch.zeros(count, 10_000), nobody, against=0.5, ahead=ahead)
+    after = pushes.weigh(record, still, still, torch.zeros(count, 10_000), nobody, against=against, ahead=ahead)
     found: list[int] = after.verdict[0].tolist()
     return found
 
@@ -184,6 +185,33 @@ def test_who_was_cleared_needs_more_to_be_out() -> None:
     assert judged([0.71, 0.1, 0.1], 0.02, verdicts=[CLEARED, *fair]) == [CLEARED, *fair]
 
 
+def test_0_is_never() -> None:
+    assert judged([-0.9], 0.5, pulled=-0.1, against=0.0) == [0]
+    assert judged([-0.01], 0.5, against=0.0) == [0]
+    assert judged([0.97], 0.02, ahead=0.0) == [0]
+
+
+def test_more_tolerance_is_not_less() -> None:
+    """Whom to clear does not depend on how much pushing back is borne."""
+    for against in (0.25, 1.0, 2.0):
+        assert judged([0.13, 0.05, -0.12], 0.13, pulled=0.0, seen=0.9, against=against) == [CLEARED, 0, 0]
+
+
+def test_a_record_is_as_long_as_the_shorter_one_of_the_two() -> None:
+    """The receiver's own pushes were weighed for fewer rounds than the sender's: 0.39 is too early for a verdict."""
+    record = pushes.begin(1, 1, 10_000)._replace(
+        along=torch.tensor([[-0.5, 0.39 * 0.1]]), pulled=torch.full((1, 2), -0.1), seen=torch.tensor([[1.0, 0.39]])
+    )
+    still, nobody = torch.zeros(1, 10_000), torch.zeros(1, 1, dtype=torch.bool)
+    after = pushes.weigh(record, still, still, still, nobody, against=0.5, ahead=3.0)
+    assert after.verdict.tolist() == [[0]]
+    later = pushes.weigh(
+        record._replace(along=torch.tensor([[-0.5, 0.041]]), seen=torch.tensor([[1.0, 0.41]])),
+        still, still, still, nobody, against=0.5, ahead=3.0,
+    )  # fmt: skip
+    assert later.verdict.tolist() == [[AGAINST]]
+
+
 def test_who_is_out_stays_out() -> None:
     assert judged([0.5], 0.5, verdicts=[AGAINST]) == [AGAINST]
     assert judged([0.5], 0.5, verdicts=[AHEAD]) == [AHEAD]
@@ -191,14 +219,16 @@ def test_who_is_out_stays_out() -> None:
 
 def test_after_somebody_was_ahead_the_record_begins_anew() -> None:
     record = pushes.begin(2, 2, 10_000)._replace(
-        course=torch.ones(2, 10_000), along=torch.tensor([[0.97, 0.1, 0.02], [0.1, 0.1, 0.1]]), seen=torch.ones(2, 3)
-    )
+        course=torch.ones(2, 10_000), along=torch.tensor([[0.97, 0.1, 0.02], [0.1, 0.1, 0.1]]), seen=torch.ones(2, 3),
+        pulled=torch.full((2, 3), -0.1),
+    )  # fmt: skip
     still, nobody = torch.zeros(2, 10_000), torch.zeros(2, 2, dtype=torch.bool)
     after = pushes.weigh(record, still, still, torch.zeros(2, 10_000), nobody, against=0.5, ahead=3.0)
     assert after.verdict.tolist() == [[AHEAD, 0], [0, 0]]
     assert after.out.tolist() == [[AHEAD, 0], [0, 0]]
     assert not after.course[0].any()
     assert not after.along[0].any()
+    assert not after.pulled[0].any()
     assert not after.seen[0].any()
     assert after.course[1].all()
     assert after.seen[1].all()

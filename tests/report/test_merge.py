@@ -186,6 +186,18 @@ def test_other_settings_replace_and_are_told(tmp_path: Path, planned: bool) -> N
     ]
 
 
+@pytest.mark.parametrize(("kappa", "changed"), [(50.0, ()), (200.0, ("rule.kappa",))])
+def test_what_does_not_tell_experiments_apart_is_no_changed_setting(
+    tmp_path: Path, kappa: float, changed: tuple[str, ...]
+) -> None:
+    for at, kappa_then in enumerate((50.0, kappa)):
+        (one,) = wide(plans(["surefed"], ["alie"])[:1], kappa_then)
+        one["values"] |= {"name": f"name {at}", "checkpoint_every": at + 1}
+        _, merged = add(write_sweep(tmp_path / f"{at}" / "mnist", [one]), tmp_path / "saved")
+    assert merged.replaced == ("surefed-alie-s0",)
+    assert merged.changed == changed
+
+
 def test_what_the_grid_no_longer_has_is_dropped(tmp_path: Path) -> None:
     made = plans(["surefed", "zeno"], ["alie"])
     add(write_sweep(tmp_path / "a" / "mnist", made), tmp_path / "saved")
@@ -262,6 +274,9 @@ def test_single_runs_come_together(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "runs-2" / "s0", tmp_path / "runs-3" / "twice")  # somebody ran the same again
     after, _ = add(tmp_path / "runs-3", tmp_path / "saved")
     assert [cell.name for cell in after.done] == ["s0", "s1", "twice"]
+
+
+FILES = ["cells.csv", "common.toml", "curves.json", "sweep.json", "trust.json"]
 
 
 class Killed(BaseException):
@@ -349,6 +364,12 @@ def test_a_first_save_that_was_killed_on_its_way_counts(tmp_path: Path) -> None:
                 pass
         whole = (tmp_path / f"{at}" / ".ready").exists()
         ready += whole
+        if whole:
+            for given in ("folder", "parent"):
+                parent = shutil.copytree(tmp_path / f"{at}", tmp_path / f"{given}-{at}" / "mnist").parent
+                (found,) = gather([parent / "mnist" if given == "folder" else parent])
+                assert [cell.score for cell in found.cells] == [0.9], (given, at)
+                assert sorted(content(parent / "mnist")) == FILES, (given, at)
         ((_, merged),) = compact.save([two], tmp_path / f"{at}")
         assert len(merged.sweep.done) == (2 if whole else 1), at
     assert ready >= 5
@@ -368,6 +389,7 @@ def lose_a_name(place: Path) -> None:
     "damage",
     [
         lambda place: (place / "curves.json").write_text("{"),
+        lambda place: (place / "curves.json").unlink(),
         lambda place: (place / "trust.json").unlink(),
         lambda place: (place / "sweep.json").unlink(),
         lambda place: (place / "cells.csv").unlink(),
@@ -384,6 +406,13 @@ def test_damaged_results_are_not_added_to(tmp_path: Path, damage: Callable[[Path
     with pytest.raises(RecordError, match=r"is damaged .* such as git, or delete it"):
         add(runs, tmp_path / "saved")
     assert left == {file.name: file.read_bytes() for file in (tmp_path / "saved").iterdir()}
+
+
+def test_results_without_their_curves_are_not_taken_for_full_records(tmp_path: Path) -> None:
+    add(write_sweep(tmp_path / "mnist", plans(["surefed"], ["alie"])), tmp_path / "saved")
+    (tmp_path / "saved" / "curves.json").unlink()
+    with pytest.raises(RecordError, match=r"curves\.json is damaged .* such as git, or delete it"):
+        gather([tmp_path / "saved"])
 
 
 def test_results_of_another_grid_are_not_added_to(tmp_path: Path) -> None:

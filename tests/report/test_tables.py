@@ -155,14 +155,16 @@ def test_unfinished_cells_are_in_no_table() -> None:
 
 def test_cells_that_nobody_began_are_a_row_for_each_method() -> None:
     waiting = [
-        cell("zeno", attack, None, seed=seed, status="waiting") for attack in ("alie", "trojan") for seed in (0, 2)
+        cell("zeno", attack, None, seed=seed, rounds=rounds, status="waiting", figures={"round": at})
+        for attack, rounds, at in (("alie", 8000, 50), ("trojan", 500, 0))
+        for seed in (0, 2)
     ]
-    stopped = cell("surefed", "alie", 0.9, status="interrupted")
+    stopped = cell("surefed", "alie", 0.9, status="interrupted", figures={"round": 100})
     table = provenance.unfinished([sweep([cell("median", "alie", 0.9), stopped, *waiting])])
     assert table is not None
-    assert [[entry.text for entry in row[:4]] for row in table.rows] == [
-        [stopped.name, "interrupted", "1", "0"],
-        ["Zeno", "waiting", "4", "0, 2"],
+    assert [[entry.text for entry in row[:5]] for row in table.rows] == [
+        [stopped.name, "interrupted", "1", "0", "100 of 8000"],
+        ["Zeno", "waiting", "4", "0, 2", "50 of 500 or 8000"],
     ]
     assert provenance.unfinished([sweep([cell("median", "alie", 0.9)])]) is None
 

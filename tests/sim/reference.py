@@ -183,7 +183,7 @@ class Reference:
             back = sure and value < -self.against * own * (2 if cleared else 1) and felt.pulled[j] < 0
             clear = own >= pushes.CLEAR * least
             idle = clear and not cleared and told[j] >= pushes.FULL and value < 0
-            alike = value >= self.against * own and self.against * value <= own
+            alike = own / pushes.ALIKE <= value <= own * pushes.ALIKE
             if self.against > 0 and (back or idle):
                 felt.verdict[j] = "against"
                 self.out += 1

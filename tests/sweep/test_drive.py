@@ -35,6 +35,24 @@ def test_finished_cells_are_skipped(write: Write, tmp_path: Path, inline: Callab
     assert first.closed
 
 
+def test_only_the_cells_that_are_asked_for_are_run(write: Write, tmp_path: Path, inline: Callable[..., Inline]) -> None:
+    sweep, out = read_sweep(write(SEEDS)), tmp_path / "out"
+    first = inline()
+    board = run_sweep(sweep, out, only=["s1"])
+    assert (first.started, board.summary()) == (["s1"], "1 of 1 cells finished")
+    assert status(out) == ["waiting", "finished", "waiting"]
+    second = inline({"s2": [Event("s2", "failed", text="no room")]})
+    with pytest.raises(CellsFailed):
+        run_sweep(sweep, out, only=["s[12]"])
+    assert second.started == ["s2"]
+    rest = inline()
+    run_sweep(sweep, out, only=["s0", "s1"], retry_failed=True)
+    assert rest.started == ["s0"]
+    assert status(out) == ["finished", "finished", "failed"]
+    with pytest.raises(ConfigError, match=r"no cell is called 's7'; cells are called s0, s1, s2, \.\.\. \(--dry-run"):
+        run_sweep(sweep, out, only=["s1", "s7"])
+
+
 def test_the_table_is_written_after_every_cell(write: Write, tmp_path: Path, inline: Callable[..., Inline]) -> None:
     inline()
     seen = []

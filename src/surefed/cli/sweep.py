@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -55,6 +55,10 @@ def sweep_command(
     gpu_share: ShareOption = None,
     device: DeviceOption = "cpu",
     until: UntilOption = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Run cells so called, e.g. 'surefed-*-s0'; others stay as they are."),
+    ] = None,
     retry_failed: RetryOption = False,
     dry_run: DryOption = False,
     format: FormatOption = Format.text,
@@ -64,7 +68,7 @@ def sweep_command(
     grid = read_sweep(file, quick=quick, settings=settings or [])
     folder = out if out is not None else Path("runs") / grid.folder_name
     if dry_run:
-        foresee(grid, folder, device, workers or default_size(grid, device, gpu_share), format)
+        foresee(grid, folder, device, workers or default_size(grid, device, gpu_share), format, only or ())
         return
     with progress(quiet=format is Format.json) as watch:
         board = run_sweep(
@@ -76,14 +80,15 @@ def sweep_command(
             gpu_share=gpu_share,
             retry_failed=retry_failed,
             until=until,
+            only=only or (),
             watch=watch,
         )
     show(board, format)
 
 
-def foresee(sweep: Sweep, folder: Path, device: str, size: int, format: Format) -> None:
+def foresee(sweep: Sweep, folder: Path, device: str, size: int, format: Format, only: Sequence[str] = ()) -> None:
     """Print the cells and what they would cost."""
-    board, cost = estimate(sweep, folder, device=device, size=size)
+    board, cost = estimate(sweep, folder, device=device, size=size, only=only)
     if format is Format.json:
         cells = [{"cell": name, "status": status} for name, status in board.status.items()]
         console.print_json({"title": sweep.title, "cells": cells, "seconds": board.left(), "estimate": cost})

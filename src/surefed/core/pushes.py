@@ -21,12 +21,15 @@ SHORT = 0.9
 """How much of the pull a round keeps."""
 SOON, ENOUGH, LONG, FULL = 0.25, 0.4, 0.8, 0.98
 """How much of a record there must be before somebody is found ahead (15 rounds), is found against us (26), is cleared
-(80), or has to push forth at least (195)."""
+(80), or has to push forth at least (194)."""
 CHANCE = 6.0
 """Cosines below so many times what chance gives, 1 over the root of the number of weights, say nothing."""
 CLEAR, AGAIN = 2.0, 4.0
-"""How many times as much the receiver's own push must agree with its course before a sender is cleared or found ahead,
-and before one that was cleared is found guilty after all: once all is learned, pushes are noise."""
+"""How many times as much the receiver's own push must agree with its course before a sender is cleared, or is out for
+pushing back a little, and before one that was cleared is found against us after all: once all is learned, pushes are
+noise. The former is also the least that a push far ahead is compared with."""
+ALIKE = 2.0
+"""How many times as much, or as little, as the receiver itself a sender may push forth to be cleared."""
 
 CLEARED, AGAINST, AHEAD = 1, 2, 4
 """Verdicts; the last two are indices of FAULTS."""
@@ -88,13 +91,15 @@ def weigh(
 
     - AGAINST, and out for good, when it pushes back along the course more than `against` times as much as the receiver
       itself pushes forth, and pushes back along the pull as well; or when it pushes back at all and has not been
-      cleared by the time its record is full: who hears liars is behind, so that everybody, liars too, pushes it forth;
+      cleared by the time its record is full, the receiver's own push being clear: who hears liars is behind, so that
+      everybody, liars too, pushes it forth;
     - AHEAD, and out for good, when it pushes along the course more than `ahead` times as much as the receiver itself
       and as half of those that it has cleared; with a part of a record only, accordingly more. The course was then not
       the receiver's own: it begins anew, with all records. While the receiver finds back, everybody who was never led
       astray is far ahead of it, so the next one takes a long record;
-    - CLEARED, when it pushes forth as the receiver does, from `against` times to 1 / `against` times as much, and not
-      back along the pull. From then on it takes twice as much, while the receiver's own push is well along its course.
+    - CLEARED, when it pushes forth as the receiver does, from half to twice as much, and not back along the pull. From
+      then on either verdict takes twice as much; to be against us, also that the receiver's own push is well along its
+      course.
 
     Args:
         previous, learned: the social mean before and after this round's learning. [receiver, weight]
@@ -132,7 +137,7 @@ def weigh(
     turned = enough & sure & back & (pulled[:, :-1] < 0)
     clear = enough & (own >= CLEAR * least)
     idle = clear & ~cleared & (told >= FULL) & (theirs < 0)
-    alike = (theirs >= against * own) & (against * theirs <= own)
+    alike = (theirs * ALIKE >= own) & (theirs <= ALIKE * own)
     fair = clear & (told >= LONG) & alike & (pulled[:, :-1] >= 0)
     verdict = torch.where(fair, CLEARED, record.verdict)
     verdict = torch.where(drives, AHEAD, torch.where((turned | idle) & (against > 0), AGAINST, verdict)).to(torch.uint8)

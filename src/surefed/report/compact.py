@@ -39,8 +39,8 @@ Plan = Callable[[Mapping[str, Any]], Sequence[Cell] | None]
 
 
 def is_compact(path: Path) -> bool:
-    """Whether a folder was written by `save`."""
-    return (path / CURVES).exists() or (path / READY).exists()
+    """Whether a folder was written by `save`, even if one of its files is lost."""
+    return any((path / name).exists() for name in (CURVES, TRUST, READY))
 
 
 def save(sweeps: Sequence[Sweep], out: Path, plan: Plan = lambda grid: None) -> list[tuple[Path, Merged]]:

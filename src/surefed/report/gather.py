@@ -16,6 +16,7 @@ from surefed.report.history import notices
 from surefed.report.names import SWEEPS
 from surefed.report.results import SERIES, Cell, Curve, Snapshot, Sweep, trimmed
 from surefed.report.score import MEASURES
+from surefed.report.together import READY
 
 SNAPSHOTS = 6
 """Snapshots of trust that are kept of a run: the first, the last, and some between."""
@@ -40,7 +41,7 @@ def gather(paths: Iterable[Path]) -> list[Sweep]:
                 "give the folder that `surefed sweep`, `surefed paper` or `surefed run` wrote"
             )
         for place in found:
-            group = places if (place / SWEEP).exists() else loose
+            group = places if _is_sweep(place) else loose
             if place.resolve() not in [other.resolve() for other in group]:
                 group.append(place)
     sweeps = [compact.read(place) if compact.is_compact(place) else _sweep(place) for place in places]
@@ -51,14 +52,19 @@ def gather(paths: Iterable[Path]) -> list[Sweep]:
 
 def _places(path: Path) -> list[Path]:
     """A sweep, a run, or the sweeps and runs one or two folders below; the cells of a sweep are its own."""
-    if (path / SWEEP).exists() or (path / "run.json").exists():
+    if _is_sweep(path) or (path / "run.json").exists():
         return [path]
     if not path.is_dir():
         return []
     inner = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    direct = [entry for entry in inner if (entry / SWEEP).exists() or (entry / "run.json").exists()]
+    direct = [entry for entry in inner if _is_sweep(entry) or (entry / "run.json").exists()]
     deeper = [place for entry in inner if entry not in direct for place in sorted(entry.iterdir())]
-    return direct + [place for place in deeper if (place / SWEEP).exists() and not place.name.startswith(".")]
+    return direct + [place for place in deeper if _is_sweep(place) and not place.name.startswith(".")]
+
+
+def _is_sweep(path: Path) -> bool:
+    """Whether a folder is a sweep's; the first save into it may have been killed with its files on their way."""
+    return (path / SWEEP).exists() or (path / READY / SWEEP).exists()
 
 
 def _turn(sweep: Sweep) -> tuple[bool, int]:

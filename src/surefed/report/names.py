@@ -51,6 +51,7 @@ STUDIES = {
     "kl_scale": "Weight of the KL",
     "learner": "How beliefs are learned",
     "band_alone": "The band alone, without headings and record",
+    "band_fixed_prior": "The same, with a prior that stays",
     "std_floor": "How sure a sender may claim to be",
     "introspection": "Introspection",
     "early_stop": "Early stop of the local belief",
@@ -63,7 +64,7 @@ STUDIES = {
 KEYS = {"attack.malicious": "malicious share", "attack.which": "attacked clients", "graph.name": "graph"}
 
 SWEEPS = ("mnist", "femnist", "cifar10", "ablations", "beyond", "rates", "operating")
-"""The paper's parts, in the order of a page."""
+"""The grids of `configs/paper`, in the order of a page."""
 BASELINES = ("bayp2pfl", "zeno", "trimmed_mean", "clipping", "fltrust")
 """The methods that the paper compares with."""
 BOUNDS = ("oracle", "local_only")

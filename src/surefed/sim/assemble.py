@@ -267,9 +267,7 @@ def _learner(experiment: Experiment, network: Network) -> Learner:
     assert learn.learning_rate is not None
     if learn.kind == "point":
         return Point(network, learn.learning_rate, learn.momentum, learn.rho, learn.keep_moments)
-    shared = learn.model_dump(
-        include={"learning_rate", "rho", "samples", "prior", "prior_std", "kl_scale", "keep_moments"}
-    )
+    shared = learn.model_dump(include={"learning_rate", "rho", "samples", "prior_std", "kl_scale", "keep_moments"})
     if learn.kind == "ivon":
         return Ivon(network, **shared)
-    return Variational(network, kl_weights=learn.kl_weights, moments=learn.moments, **shared)
+    return Variational(network, prior=learn.prior, kl_weights=learn.kl_weights, moments=learn.moments, **shared)

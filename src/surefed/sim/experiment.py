@@ -106,7 +106,7 @@ class Learn(Section):
     batch_size: int = Field(5, ge=1, strict=True)
     """Samples in a minibatch."""
     learning_rate: float | None = Field(None, gt=0, le=10)
-    """Default: 0.001 for variational (Adam), 0.01 for point (SGD), the paper's values; 0.1 for ivon."""
+    """Default: 0.001 for variational (Adam), 0.01 for point (SGD), the paper's values; 0.01 for ivon."""
     rho: float = Field(-3.0, ge=-13.8, le=9.9)
     """Initial rho of every weight; the std is softplus(rho), 0.0486 for -3."""
     init: Literal["model", "zeros"] = "model"
@@ -114,7 +114,7 @@ class Learn(Section):
     samples: int = Field(1, ge=1, strict=True)
     """Weight draws averaged in each step (variational, ivon)."""
     prior: Literal["streaming", "fixed"] = "streaming"
-    """streaming: the belief at the start of the round (the paper). fixed: N(0, prior_std^2) (variational, ivon)."""
+    """streaming: the belief at the start of the round (the paper). fixed: N(0, prior_std^2), which ivon needs."""
     prior_std: float | None = Field(None, ge=1e-6, le=1e6)
     """Std of the fixed prior; default: softplus(rho)."""
     kl_weights: Literal["uniform", "blundell"] = "uniform"

@@ -20,7 +20,7 @@ from surefed.sim.experiment import Data, Experiment
 GIVEN = "given"
 """The name of data, a model or a graph that was passed in Python and cannot be found by name."""
 
-RATES = {"variational": 1e-3, "ivon": 0.1, "point": 1e-2}
+RATES = {"variational": 1e-3, "ivon": 0.01, "point": 1e-2}
 """The usual learning rate of each learner."""
 
 
@@ -34,6 +34,11 @@ def resolve(
         raise ConfigError(
             f"the rule {experiment.rule.name!r} judges by the uncertainty of beliefs, which the learner 'point' does "
             'not have; set learn.kind to "variational"'
+        )
+    if kind == "ivon" and (learn.prior != "fixed" or learn.kl_scale == 0):
+        raise ConfigError(
+            'IVON weighs all samples of a client against a prior that stays: set learn.prior to "fixed", '
+            "learn.prior_std to its std, such as 0.3, and leave learn.kl_scale above 0"
         )
     rate = learn.learning_rate or RATES[kind]
     changes: dict[str, Any] = {"kind": kind, "learning_rate": rate}

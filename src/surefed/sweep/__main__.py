@@ -31,6 +31,7 @@ def options(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--ray", metavar="ADDRESS")
     parser.add_argument("--gpu-share", type=float)
     parser.add_argument("--until", type=float, metavar="SECONDS", help="then save and stop")
+    parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="cells so called, e.g. a-*-s0")
     parser.add_argument("--retry-failed", action="store_true")
     parser.add_argument("--dry-run", action="store_true")
     return parser.parse_args(words)
@@ -60,8 +61,8 @@ def main(words: Sequence[str] | None = None) -> int:
         out = given.out or Path("runs") / sweep.folder_name
         if given.dry_run:
             size = given.workers or default_size(sweep, given.device, given.gpu_share)
-            board, cost = estimate(sweep, out, device=given.device, size=size)
-            print("\n".join([f"{name}: {board.status[name]}" for name in board.cells] + [cost]))
+            board, cost = estimate(sweep, out, device=given.device, size=size, only=given.only)
+            print("\n".join([f"{name}: {board.status[name]}" for name in board.status] + [cost]))
             return 0
         board = run_sweep(
             sweep,
@@ -72,6 +73,7 @@ def main(words: Sequence[str] | None = None) -> int:
             gpu_share=given.gpu_share,
             retry_failed=given.retry_failed,
             until=given.until,
+            only=given.only,
             watch=Lines(),
         )
     except SureFEDError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from surefed.sweep.grid import Cell
 
 @dataclass
 class Board:
-    """The state of every cell while a sweep is driven.
+    """The state of every cell that is asked for while a sweep is driven.
 
     size: cells at a time. round: complete rounds of begun cells. since: when, and at which round, a cell was started.
     speed: seconds a round, as measured, by kind of cell.
@@ -29,10 +29,10 @@ class Board:
     speed: dict[tuple[Any, ...], float] = field(default_factory=dict)
 
     @classmethod
-    def look(cls, folder: Folder, size: int = 1) -> Board:
-        """As the folder is now, with nobody at work."""
+    def look(cls, folder: Folder, size: int = 1, only: Sequence[str] = ()) -> Board:
+        """As the folder is now, with nobody at work; of cells that match a pattern, where some are given."""
         board = cls(folder, size)
-        for cell in board.cells.values():
+        for cell in folder.sweep.named(only):
             board.status[cell.name] = folder.status(cell)
             row = folder.row(cell)
             board.round[cell.name] = row["round"]

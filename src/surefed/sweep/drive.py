@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -54,6 +54,7 @@ def run_sweep(
     gpu_share: float | None = None,
     retry_failed: bool = False,
     until: float | None = None,
+    only: Sequence[str] = (),
     watch: Watch | None = None,
 ) -> Board:
     """Run every cell that is not finished, and write the table after each.
@@ -67,6 +68,7 @@ def run_sweep(
         gpu_share: the share of a GPU that a cell takes; default: all of it.
         retry_failed: also run the cells that failed before.
         until: seconds after which no cell is started and those under way save a checkpoint and end.
+        only: patterns of names, such as "surefed-*-s0"; other cells are left as they are.
         watch: told what happens.
 
     Killing it, or any of its processes, loses nothing that is finished; the same call goes on.
@@ -80,9 +82,9 @@ def run_sweep(
     folder.check()
     with alone(path):
         if retry_failed:
-            for cell in folder.sweep.cells:
+            for cell in sweep.named(only):
                 folder.forgive(cell)
-        board = Board.look(folder)
+        board = Board.look(folder, only=only)
         drive = _Drive(folder, board, watch or (lambda board, said: None), until)
         if drive.queue:
             folder.write_grid(_session(device))
@@ -121,7 +123,7 @@ class _Drive:
 
     def __init__(self, folder: Folder, board: Board, watch: Watch, until: float | None) -> None:
         self.folder, self.board, self.watch = folder, board, watch
-        self.queue = deque(cell for cell in folder.sweep.cells if board.status[cell.name] not in ("finished", "failed"))
+        self.queue = deque(board.cells[name] for name, has in board.status.items() if has not in ("finished", "failed"))
         self.deadline = None if until is None else time.monotonic() + until
         self.deaths: dict[str, int] = {}
         self.stopped_by = 0

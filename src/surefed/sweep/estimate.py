@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -17,13 +18,13 @@ ROUNDS = 3
 """Rounds of one cell that are timed where nothing was measured before; the first of them does not count."""
 
 
-def estimate(sweep: Sweep, out: Path, *, device: str, size: int) -> tuple[Board, str]:
+def estimate(sweep: Sweep, out: Path, *, device: str, size: int, only: Sequence[str] = ()) -> tuple[Board, str]:
     """How far the cells are, and a sentence on how long the rest will take.
 
     It goes by what was measured in the folder or, failing that, by a few rounds of the first cell, played here.
     """
-    board = Board.look(Folder(out, sweep), size)
-    todo = [cell for name, cell in board.cells.items() if board.status[name] not in ("finished", "failed")]
+    board = Board.look(Folder(out, sweep), size, only)
+    todo = [board.cells[name] for name, has in board.status.items() if has not in ("finished", "failed")]
     if not todo:
         return board, "nothing is left to do"
     by = "by what was measured here before"

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,6 +64,15 @@ class Sweep:
     def folder_name(self) -> str:
         """What its folder is called unless somebody says otherwise."""
         return re.sub(r"[^\w.-]+", "-", self.name).strip("-.") + ("-quick" if self.quick else "")
+
+    def named(self, patterns: Sequence[str]) -> tuple[Cell, ...]:
+        """The cells whose names match one of the patterns, such as "surefed-*-s0"; all of them where there is none."""
+        for pattern in patterns:
+            if not any(fnmatchcase(cell.name, pattern) for cell in self.cells):
+                some = ", ".join(cell.name for cell in self.cells[:3])
+                raise ConfigError(f"no cell is called {pattern!r}; cells are called {some}, ... (--dry-run lists them)")
+        wanted = [cell for cell in self.cells if any(fnmatchcase(cell.name, one) for one in patterns)]
+        return tuple(wanted) if patterns else self.cells
 
 
 class Draft(NamedTuple):
