@@ -24,7 +24,7 @@ from surefed.sim.resolve import resolve
         ({"attack": {"malicious": -0.1}}, "attack.malicious"),
         ({"rounds": 0}, "rounds: input should be greater than or equal to 1"),
         ({"data": {"clients": "many"}}, "data.clients"),
-        ({"learn": {"kind": "bayes"}}, "'auto', 'variational' or 'point'"),
+        ({"learn": {"kind": "bayes"}}, "'auto', 'variational', 'ivon' or 'point'"),
         ({"name": "two\nlines"}, "name: a name is one line"),
         ({"name": "bell\x7f"}, "one line"),
         ({"rule": "surefed"}, "rule is a table.*did you mean rule.name = 'surefed'"),
