@@ -105,6 +105,7 @@ def test_a_panel_has_a_line_for_each_method_in_its_colour(made: Path) -> None:
 def test_failed_cells_are_listed_with_their_error_and_every_cell_with_a_command(made: Path) -> None:
     text = (made / "index.html").read_text()
     assert "OSError: no room in x.bin" in text
+    assert "1 cell not run yet, unfinished or failed" in text
     assert "median-alie-s0" in (made / "tables" / "unfinished.csv").read_text()
     assert text.count("surefed run ") == 12
     assert "mnist/zeno-none-s1/experiment.toml" in text

@@ -37,7 +37,7 @@ ATTACKS = {
     "trojan": "Trojan",
     "none": "Nobody lies",
 }
-DATASETS = {"mnist": "MNIST by writer", "femnist": "FEMNIST", "cifar10": "CIFAR-10", "digits": "digits (embedded)"}
+DATASETS = {"mnist": "MNIST by writer", "femnist": "FEMNIST", "cifar10": "CIFAR-10", "digits": "embedded digits"}
 STUDIES = {
     "share": "Share of malicious clients",
     "graph": "The graph",

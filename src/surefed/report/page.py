@@ -74,9 +74,10 @@ def _overview(report: Report) -> str:
     gone = provenance.unfinished(report.sweeps)
     missing = "<p>Every cell of every sweep is finished.</p>"
     if gone is not None:
-        count = len(gone.rows)
-        open_ = "" if count > MANY else " open"
-        missing = f"<details{open_}><summary>{count} unfinished or failed</summary>{gone.html(titled=False)}</details>"
+        count = sum(not cell.finished for sweep in report.sweeps for cell in sweep.cells)
+        open_ = "" if len(gone.rows) > MANY else " open"
+        summary = f"{count} cell{'s' if count > 1 else ''} not run yet, unfinished or failed"
+        missing = f"<details{open_}><summary>{summary}</summary>{gone.html(titled=False)}</details>"
     table = provenance.overview(report.sweeps).html(titled=False)
     return f"<section id=run><h2>What was run, and what was reduced</h2>{table}{missing}</section>"
 
