@@ -49,15 +49,13 @@ def apart(belief: Belief, honest: Tensor) -> dict[str, Apart]:
     """Every size of z."""
     mean, variance = belief.mean.double(), belief.std.double().square()
     good, bad = honest.nonzero().flatten().tolist(), (~honest).nonzero().flatten().tolist()
+    z = [(mean - mean[i]) / (variance + variance[i]).sqrt() for i in good]  # [client, weight] each
     found = {}
     for name, size in SIZES.items():
-        rows = []
-        for i in good:
-            z = (mean - mean[i]) / (variance + variance[i]).sqrt()
-            rows.append((size(z[[j for j in good if j != i]]), size(z[bad])))
-        near = torch.cat([ours for ours, _ in rows]).mean().item()
-        far = torch.cat([theirs for _, theirs in rows]).mean().item()
-        found[name] = Apart(near, far, sum(bool(ours.max() < theirs.min()) for ours, theirs in rows))
+        ours = [size(one[[j for j in good if j != i]]) for i, one in zip(good, z, strict=True)]
+        theirs = [size(one[bad]) for one in z]
+        sorts = sum(bool(near.max() < far.min()) for near, far in zip(ours, theirs, strict=True))
+        found[name] = Apart(torch.cat(ours).mean().item(), torch.cat(theirs).mean().item(), sorts)
     return found
 
 

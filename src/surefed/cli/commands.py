@@ -82,6 +82,11 @@ def about(
     """Peer-to-peer federated learning that stays right when most of the network is hostile."""
 
 
+def own_modules() -> None:
+    """Let a model or data given as module:attribute be found where the user stands."""
+    sys.path.insert(0, os.getcwd())
+
+
 @app.command("run")
 def run_command(
     file: Annotated[Path | None, typer.Argument(help="An experiment file; see `surefed init`.")] = None,
@@ -98,7 +103,7 @@ def run_command(
 
     Without a file: the experiment of the folder given with --out, or else the one that `surefed init` writes.
     """
-    sys.path.insert(0, os.getcwd())  # so that a model given as module:attribute is found where the user stands
+    own_modules()
     begun = out is not None and Recorder(out).begun
     if resume and not begun and (file is None or out is None):
         where = f"in {out}" if out is not None else "without --out"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +11,7 @@ from rich.box import SIMPLE_HEAVY
 from rich.table import Table
 
 from surefed.cli import console
-from surefed.cli.commands import FormatOption
+from surefed.cli.commands import FormatOption, own_modules
 from surefed.cli.console import Format
 from surefed.cli.data import data_app
 from surefed.core import ConfigError
@@ -36,7 +34,7 @@ def describe(
     format: FormatOption = Format.text,
 ) -> None:
     """Say who would get how many samples of which class, without training anything."""
-    sys.path.insert(0, os.getcwd())  # so that data given as module:function is found where the user stands
+    own_modules()
     experiment = Experiment.read(what) if what.endswith(".toml") else Experiment.of({"data": {"name": what}})
     given = {"clients": clients, "partition": partition}
     asked = [f"data.{key}={value}" for key, value in given.items() if value is not None]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from surefed.cli import console
-from surefed.cli.commands import FormatOption
+from surefed.cli.commands import FormatOption, own_modules
 from surefed.cli.console import Format
 from surefed.cli.keys import AUTHORITY, KEYS, AuthorityOption, CharterArgument, FolderOption, SignerOption
 from surefed.core import ConfigError, IdentityError, RecordError
@@ -45,7 +43,7 @@ def new(
     out: Annotated[Path, typer.Option(help="Where to write the charter.")] = CHARTER,
 ) -> None:
     """Write the charter of the approved members, for each of them to sign."""
-    _own_models()
+    own_modules()
     if out.exists():
         raise RecordError(f"{out} exists; a charter is amended, not replaced. Choose another --out")
     authority = identity.read_certificate(folder / "ca.pem", "authority's certificate")
@@ -78,7 +76,7 @@ def sign(
     question = f"Build {what} here, and if they are the same, sign as {signer}?"
     if not yes and not _agreed(question):
         raise typer.Exit(1)
-    _own_models()
+    own_modules()
     charters.check_built(agreed)
     write_charter(charter, signed)
     console.say(f"signed by {signer}. {_state(signed)}")
@@ -146,7 +144,7 @@ def show(charter: CharterArgument, format: FormatOption = Format.text) -> None:
 @federation_app.command()
 def verify(charter: CharterArgument) -> None:
     """Check every signature of a charter, and that model and graph built here are those it means."""
-    _own_models()
+    own_modules()
     agreed = charters.read_charter(charter)
     charters.check_built(agreed)
     console.say(
@@ -244,7 +242,3 @@ def _told(agreed: Charter) -> dict[str, Any]:
             for one in agreed.members
         ],
     }
-
-
-def _own_models() -> None:
-    sys.path.insert(0, os.getcwd())  # so that a model given as module:attribute is found where the user stands

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from surefed.cli import console
-from surefed.cli.commands import app
+from surefed.cli.commands import app, own_modules
 from surefed.core import ConfigError, SureFEDError
 from surefed.report.build import build, build_markdown
 from surefed.report.compact import save as save_results
@@ -36,7 +34,7 @@ def report_command(
     """Write a page of tables and figures, ours beside the paper's; or, with --save, files small enough to commit."""
     sweeps = gather(runs)
     if save is not None:
-        sys.path.insert(0, os.getcwd())  # so that a grid's model given as module:attribute is found
+        own_modules()
         for place, merged in save_results(sweeps, save, plan):
             size = sum(file.stat().st_size for file in place.iterdir() if file.is_file())
             console.say("\n        ".join([f"saved:  {place} ({size / 1000:.0f} kB)", *merged.lines()]))

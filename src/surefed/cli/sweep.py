@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from surefed.cli import console
-from surefed.cli.commands import DeviceOption, FormatOption, app
+from surefed.cli.commands import DeviceOption, FormatOption, app, own_modules
 from surefed.cli.console import Format
 from surefed.report import percent
 from surefed.sweep import Board, Sweep, read_sweep, run_sweep
@@ -64,7 +62,7 @@ def sweep_command(
     format: FormatOption = Format.text,
 ) -> None:
     """Run every cell of a grid; finished ones are skipped. Stopped or killed? The same command goes on where it was."""
-    sys.path.insert(0, os.getcwd())  # so that a model given as module:attribute is found where the user stands
+    own_modules()
     grid = read_sweep(file, quick=quick, settings=settings or [])
     folder = out if out is not None else Path("runs") / grid.folder_name
     if dry_run:

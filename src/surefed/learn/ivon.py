@@ -21,13 +21,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from surefed.core import RHO_MAX, RHO_MIN
+from surefed.core import RHO_MIN, STD_MAX, STD_MIN, rho_of
 from surefed.learn.base import Lesson, Rows, begin, each_block, gradient
 from surefed.learn.functional import Network
 from surefed.learn.masks import Masks
-
-SMALLEST, LARGEST = (softplus(torch.tensor(rho)).item() for rho in (RHO_MIN, RHO_MAX))
-"""Stds, as everywhere."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +66,12 @@ class Ivon:
             block.steps += 1
             momentum.lerp_(slope, 1.0 - decay)
             unbiased = momentum / (1.0 - decay ** block.steps.double()[:, None]).to(std.dtype)
-            precision = 1.0 / (counted * std.clamp_min(SMALLEST).square())
+            precision = 1.0 / (counted * std.clamp_min(STD_MIN).square())
             precision += self._change(precision, precision - stiffness, curvature)
-            std = (counted * precision).rsqrt().clamp_(SMALLEST, LARGEST)
+            std = (counted * precision).rsqrt().clamp_(STD_MIN, STD_MAX)
             step = (unbiased + stiffness * block.mean) * counted * std.square()
             block.mean.sub_(self.learning_rate * (step if certain is None else torch.where(certain, unbiased, step)))
-        block.rho.copy_(std.expm1().log())
+        block.rho.copy_(rho_of(std))
         if certain is not None:
             block.rho.masked_fill_(certain, RHO_MIN)
 
@@ -92,7 +89,7 @@ class Ivon:
             slope = gradient(self.network, weights, inputs, labels, masks, block.buffers)
             slopes += slope / self.samples
             curvatures += slope * eps / self.samples
-        return slopes, curvatures / std.clamp_min(SMALLEST)
+        return slopes, curvatures / std.clamp_min(STD_MIN)
 
     def _change(self, precision: Tensor, hessian: Tensor, curvature: Tensor) -> Tensor:
         """What a step adds to h; p stays positive: p + x + x^2 / 2p >= p / 2. A step changes p tenfold at the most."""

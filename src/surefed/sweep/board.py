@@ -49,6 +49,10 @@ class Board:
         """The cells of that status, in order."""
         return [name for name, has in self.status.items() if has == status]
 
+    def todo(self) -> list[str]:
+        """The cells that are neither finished nor failed, in order."""
+        return [name for name, has in self.status.items() if has not in ("finished", "failed")]
+
     def count(self) -> Counter[Status]:
         """How many cells there are of each status."""
         return Counter(self.status.values())
@@ -67,8 +71,7 @@ class Board:
 
     def left(self) -> float | None:
         """Seconds until all cells are done, if what is measured so far holds; None where nothing is measured yet."""
-        todo = [name for name, has in self.status.items() if has in ("waiting", "interrupted", "running")]
-        work = [self.left_of(name) for name in todo]
+        work = [self.left_of(name) for name in self.todo()]
         known = [seconds for seconds in work if seconds is not None]
         return max(sum(known) / self.size, *known, 0.0) if len(known) == len(work) else None
 

@@ -123,7 +123,7 @@ class _Drive:
 
     def __init__(self, folder: Folder, board: Board, watch: Watch, until: float | None) -> None:
         self.folder, self.board, self.watch = folder, board, watch
-        self.queue = deque(board.cells[name] for name, has in board.status.items() if has not in ("finished", "failed"))
+        self.queue = deque(board.cells[name] for name in board.todo())
         self.deadline = None if until is None else time.monotonic() + until
         self.deaths: dict[str, int] = {}
         self.stopped_by = 0

@@ -24,7 +24,7 @@ def estimate(sweep: Sweep, out: Path, *, device: str, size: int, only: Sequence[
     It goes by what was measured in the folder or, failing that, by a few rounds of the first cell, played here.
     """
     board = Board.look(Folder(out, sweep), size, only)
-    todo = [board.cells[name] for name, has in board.status.items() if has not in ("finished", "failed")]
+    todo = [board.cells[name] for name in board.todo()]
     if not todo:
         return board, "nothing is left to do"
     by = "by what was measured here before"
