@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -179,10 +180,21 @@ def test_who_was_led_astray_takes_its_time_with_the_next_one() -> None:
 
 def test_who_was_cleared_needs_more_to_be_out() -> None:
     fair = [CLEARED, CLEARED]
-    assert judged([-0.26, -0.24], 0.25, pulled=-0.01, verdicts=fair) == [AGAINST, CLEARED]
-    assert judged([-0.26, 0.0], 0.2, pulled=-0.01, verdicts=fair) == fair  # below 0.24, all may have been learned
+    assert judged([-0.26, 0.0, 0.0], 0.25, pulled=-0.01, verdicts=[CLEARED, *fair]) == [AGAINST, *fair]
+    assert judged([-0.24, 0.0, 0.0], 0.25, pulled=-0.01, verdicts=[CLEARED, *fair]) == [CLEARED, *fair]
+    # below 0.24, all may have been learned
+    assert judged([-0.26, 0.0, 0.0], 0.2, pulled=-0.01, verdicts=[CLEARED, *fair]) == [CLEARED, *fair]
     assert judged([0.73, 0.1, 0.1], 0.02, verdicts=[CLEARED, *fair]) == [AHEAD, *fair]  # six times 0.12
     assert judged([0.71, 0.1, 0.1], 0.02, verdicts=[CLEARED, *fair]) == [CLEARED, *fair]
+
+
+def test_while_half_of_those_that_were_cleared_push_back_nobody_is_judged_but_who_is_ahead() -> None:
+    """0.13 would be cleared, -0.3 be out for pushing back, 0.97 for being ahead."""
+    given, fair = [0.13, -0.3, 0.0, 0.0], [CLEARED] * 3
+    judge = partial(judged, own=0.13, pulled=0.0, verdicts=[0, 0, 0, 0, *fair])
+    assert judge([*given, 0.1, 0.1, -0.1]) == [CLEARED, AGAINST, 0, 0, *fair]
+    assert judge([*given, 0.1, -0.1, -0.1]) == [0, 0, 0, 0, *fair]
+    assert judge([0.97, *given[1:], 0.1, -0.1, -0.1]) == [AHEAD, 0, 0, 0, *fair]
 
 
 def test_0_is_never() -> None:

@@ -89,6 +89,7 @@ class Reference:
     turned: int = 0
     out: int = 0
     idle: int = 0
+    elsewhere: int = 0
 
     def free_energy(self, model: Model, prior: Normal, inputs: Tensor, labels: Tensor, eps: Tensor) -> Tensor:
         """KL[q || prior] - E_q[log P(D)], one draw; per sample, and with the KL shared by the round's batches."""
@@ -167,7 +168,8 @@ class Reference:
         told = {j: min(felt.seen[j], felt.seen[-1]) for j in felt.seen if j >= 0}
         theirs = {j: felt.along[j] / felt.seen[j] for j in told if felt.seen[j] > 0}
         fair = sorted(theirs[j] for j in theirs if felt.verdict.get(j) == "cleared")
-        usual = max(own, fair[(len(fair) - 1) // 2] if fair else own, pushes.CLEAR * least)
+        fellows = fair[(len(fair) - 1) // 2] if fair else own
+        usual = max(own, fellows, pushes.CLEAR * least)
         patience = pushes.LONG if "ahead" in felt.verdict.values() else pushes.SOON
         drivers = set()
         for j, value in theirs.items():
@@ -178,6 +180,9 @@ class Reference:
         for j, value in theirs.items():
             cleared = felt.verdict.get(j) == "cleared"
             if drivers or felt.verdict.get(j) in ("against", "ahead") or told[j] < pushes.ENOUGH or own < least:
+                continue
+            if fair and fellows < 0:
+                self.elsewhere += 1
                 continue
             sure = not cleared or own >= pushes.AGAIN * least
             back = sure and value < -self.against * own * (2 if cleared else 1) and felt.pulled[j] < 0

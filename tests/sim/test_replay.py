@@ -115,20 +115,23 @@ def test_only_rounds_that_differ_in_nothing_but_their_number_are_replayed(monkey
         ({"rule": {"name": "fedavg"}}, 50),
         ({"rule": {"name": "trimmed_mean"}}, 50),
         ({"rule": {"name": "zeno"}}, 50),
-        ({"model": {"name": "cnn"}, "rule": {"name": "surefed", "heading": 0.0, "lowest": -1.0}}, 5),
-        ({"model": {"name": "cnn"}, "rule": {"name": "trimmed_mean"}}, 5),
+        ({"model": {"name": "cnn"}, "rule": {"name": "surefed", "heading": 0.0, "lowest": -1.0}}, 3),
+        ({"model": {"name": "cnn"}, "rule": {"name": "trimmed_mean"}}, 3),
     ],
     ids=str,
 )
 def test_rounds_of_the_kernels_are_those_of_torch(
     given: dict[str, Any], rounds: int, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a CNN fewer: Adam lets rounding grow, and after twenty rounds torch is not within 1e-4 of itself."""
+    """Of a CNN fewer: Adam lets rounding grow, on a GPU to 1e-4 within five rounds.
+
+    cuDNN's grouped convolutions are a thousandth off even where they may not use tf32.
+    """
     fast, trusted = played(setup(given, device), rounds)
     with monkeypatch.context() as plainly:
         plainly.setattr("surefed.core.native.edges.library", lambda: None)
         plainly.setattr(cuda, "_HERE", False)
-        plainly.setattr(torch.backends.cudnn, "allow_tf32", False)
+        plainly.setattr(torch.backends.cudnn, "enabled", False)
         plain, expected = played(setup(given, device), rounds)
     assert all(torch.equal(one, other) for one, other in zip(trusted, expected, strict=True))
     assert torch.equal(fast.watch.learning, plain.watch.learning)

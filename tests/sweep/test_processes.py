@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 import surefed
 from surefed.core import Interrupted
 from surefed.sweep import Board, CellsFailed, read_sweep, run_sweep
+from surefed.sweep.events import order
 from surefed.sweep.processes import cores
 
 from .conftest import Write
@@ -92,6 +94,21 @@ def test_cells_that_are_told_to_stop_save_a_checkpoint(write: Write, tmp_path: P
     assert int(row["round"]) >= 20
     assert (out / "s0" / "checkpoint.safetensors").exists()
     assert not workers(os.getpid())
+
+
+def test_a_worker_whose_cell_ends_before_it_could_stop_ends_with_it(write: Write, tmp_path: Path) -> None:
+    """Whether to stop is asked every half a second at most, and these rounds take less together."""
+    (cell,) = read_sweep(write("seed = [0]\n")).cells
+    with subprocess.Popen(
+        [sys.executable, "-m", "surefed.sweep.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        print(json.dumps(order(cell, tmp_path / "cell", "cpu", False)), file=worker.stdin, flush=True)
+        assert json.loads(worker.stdout.readline()) == {"kind": "round", "round": 1}
+        worker.stdin.close()
+        ends = [json.loads(line)["kind"] for line in worker.stdout]  # until it ends
+    assert ends in (["finished"], ["interrupted"])
 
 
 @pytest.mark.slow

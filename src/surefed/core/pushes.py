@@ -101,6 +101,9 @@ def weigh(
       then on either verdict takes twice as much; to be against us, also that the receiver's own push is well along its
       course.
 
+    While half of those that were cleared push back, the course is not shared, and nobody is cleared or found against
+    us: all is learned, or the receiver is elsewhere, hearing liars that the others have parted with.
+
     Args:
         previous, learned: the social mean before and after this round's learning. [receiver, weight]
         sent: [message, weight]. edges: bool [receiver, message].
@@ -128,11 +131,13 @@ def weigh(
     least, cleared = CHANCE / sent.shape[1] ** 0.5, record.verdict == CLEARED
     open_, sure = record.verdict <= CLEARED, ~cleared | (own >= AGAIN * least)
     astray = (record.verdict == AHEAD).any(1, keepdim=True)
-    usual = torch.maximum(own, _median(theirs, cleared)).clamp_min(CLEAR * least)
+    fellows = _median(theirs, cleared)
+    usual = torch.maximum(own, fellows).clamp_min(CLEAR * least)
     limit = ahead * torch.where(cleared, 2 * usual, usual)
     drives = open_ & (told >= torch.where(astray, LONG, SOON)) & (theirs * told > limit) & (ahead > 0)
     lost = drives.any(1, keepdim=True)
-    enough = open_ & ~lost & (told >= ENOUGH) & (own >= least)
+    elsewhere = cleared.any(1, keepdim=True) & (fellows < 0)
+    enough = open_ & ~lost & (told >= ENOUGH) & (own >= least) & ~elsewhere
     back = theirs < -against * torch.where(cleared, 2 * own, own)
     turned = enough & sure & back & (pulled[:, :-1] < 0)
     clear = enough & (own >= CLEAR * least)

@@ -77,10 +77,12 @@ def main() -> None:
 
     while True:
         end = play(orders.get(), tell, gone.is_set)
-        playing.clear()
         tell(end)
         if end.get("unexpected") or end["kind"] == "interrupted":
             sys.exit(1)  # whatever was left broken ends with the process
+        playing.clear()
+        if gone.is_set():  # the input ended in the last rounds of a run, too late for it to stop
+            sys.exit(0)
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
