@@ -197,10 +197,35 @@ def test_while_half_of_those_that_were_cleared_push_back_nobody_is_judged_but_wh
     assert judge([0.97, *given[1:], 0.1, -0.1, -0.1]) == [AHEAD, 0, 0, 0, *fair]
 
 
+@pytest.mark.parametrize(("turn", "found"), [(-0.3, [AGAINST, AGAINST, CLEARED]), (-0.1, [CLEARED, 0, CLEARED])])
+def test_who_drags_a_receiver_against_its_pull_is_out_cleared_or_not(turn: float, found: list[int]) -> None:
+    """The pull is the first axis, the course at this cosine to it; least is 0.06, and 0.05 back may be chance."""
+    record = pushes.begin(1, 3, 10_000)._replace(
+        along=torch.tensor([[-0.07, -0.07, -0.05, 0.5]]),
+        pulled=torch.tensor([[-0.1, -0.1, -0.1, 0.5]]),
+        seen=torch.ones(1, 4),
+        verdict=torch.tensor([[CLEARED, 0, CLEARED]], dtype=torch.uint8),
+    )
+    record.pull[0, 0] = 1.0
+    record.course[0, 0], record.course[0, 1] = turn, math.sqrt(1 - turn**2)
+    still, sent, nobody = torch.zeros(1, 10_000), torch.zeros(3, 10_000), torch.zeros(1, 3, dtype=torch.bool)
+    judge = partial(pushes.weigh, learned=still, sent=sent, edges=nobody, against=0.0, ahead=0.0, adrift=0.2)
+    assert judge(record, still).verdict[0].tolist() == found
+    short = record._replace(along=0.97 * record.along, seen=0.97 * record.seen)
+    assert judge(short, still).verdict[0].tolist() == [CLEARED, 0, CLEARED]  # no full record
+    assert judge(record._replace(pulled=-record.pulled), still).verdict[0].tolist() == [CLEARED, 0, CLEARED]
+
+
 def test_0_is_never() -> None:
     assert judged([-0.9], 0.5, pulled=-0.1, against=0.0) == [0]
     assert judged([-0.01], 0.5, against=0.0) == [0]
     assert judged([0.97], 0.02, ahead=0.0) == [0]
+    record = pushes.begin(1, 1, 10_000)._replace(
+        along=torch.tensor([[-0.9, 0.5]]), pulled=torch.tensor([[-0.9, 0.5]]), seen=torch.ones(1, 2)
+    )
+    record.pull[0, 0], record.course[0, 0] = 1.0, -1.0
+    still, nobody = torch.zeros(1, 10_000), torch.zeros(1, 1, dtype=torch.bool)
+    assert pushes.weigh(record, still, still, still, nobody, against=0.0, ahead=0.0, adrift=0.0).verdict.item() == 0
 
 
 def test_more_tolerance_is_not_less() -> None:

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from surefed.report import paper_figures, provenance, tables
+from surefed.report import figures, paper_figures, provenance, tables
+from surefed.report.gather import curve
 from surefed.report.groups import groups, mean
 from surefed.report.names import BASELINES, NON_STEALTHY
 from surefed.report.results import Sweep
 
-from .made import cell, sweep
+from .made import cell, line, sweep
 
 BY_HAND = sweep(
     [
@@ -87,14 +90,44 @@ def test_trojan_by_hand() -> None:
 
 
 def test_only_rules_that_judge_are_in_the_table_of_trust() -> None:
-    figures = {"trusts_honest": 1.0, "trusts_malicious": 0.25, "precision": 1.0, "recall": 0.75}
-    judged = [cell("surefed", "alie", 0.9, figures=figures), cell("oracle", "alie", 0.9, figures=figures)]
+    shares = {"trusts_honest": 1.0, "trusts_malicious": 0.25, "precision": 1.0, "recall": 0.75}
+    judged = [cell("surefed", "alie", 0.9, figures=shares), cell("oracle", "alie", 0.9, figures=shares)]
     (group,) = groups(sweep([*judged, cell("surefed", "none", 0.9)]))
     table = tables.detection(group)
     assert table is not None
     assert [[entry.text for entry in row] for row in table.rows] == [["SureFED", "ALIE", "100", "25", "100", "75"]]
-    (alone,) = groups(sweep([cell("oracle", "alie", 0.9, figures=figures)]))
+    (alone,) = groups(sweep([cell("oracle", "alie", 0.9, figures=shares)]))
     assert tables.detection(alone) is None
+
+
+def test_where_a_rule_left_nobody_out_is_not_in_the_table_of_trust() -> None:
+    shares = {"trusts_honest": 1.0, "trusts_malicious": 1.0, "recall": 0.0}
+    everybody = curve([line(100, 0.9, trusted={"honest": 1.0, "malicious": 1.0})])
+    gullible = replace(cell("surefed", "alie", 0.9, figures=shares), curve=everybody)
+    (group,) = groups(sweep([gullible, cell("surefed", "ipm", 0.9, figures=shares)]))  # it left some out on its way
+    table = tables.detection(group)
+    assert table is not None
+    assert [row[1].text for row in table.rows] == ["ipm"]
+
+
+def test_a_study_under_the_trojan_tells_the_backdoor_too() -> None:
+    fooled = cell("surefed", "trojan", 0.9, labels={"study": "kappa"}, figures={"backdoor": 0.57}, rule__kappa=10)
+    wide = cell("surefed", "trojan", 0.8, labels={"study": "kappa"}, figures={"backdoor": 1.0}, rule__kappa=50)
+    (group,) = groups(sweep([fooled, wide], keys=("rule.kappa",)))
+    assert [(row[1].text, row[1].notes) for row in tables.study(group).rows] == [
+        ("90.0", ("backdoor 57.0",)),
+        ("80.0", ("backdoor 100.0",)),
+    ]
+
+
+def test_figures_have_room_for_many_attacks(tmp_path: Path) -> None:
+    """Names that do not fit beside a figure would make it collapse, which is a warning, and here an error."""
+    names = [f"attack_{at}" for at in range(21)]
+    (table,) = groups(sweep([cell("surefed", name, 0.9) for name in names]))
+    assert figures.trust(table, tmp_path) is not None
+    cells = [cell("surefed", name, 0.9, labels={"study": "kappa"}, rule__kappa=k) for name in names for k in (2, 5)]
+    (study,) = groups(sweep(cells, keys=("rule.kappa",)))
+    figures.study(study, tmp_path)
 
 
 def test_a_cell_of_several_studies_is_in_each() -> None:

@@ -285,6 +285,8 @@ def test_a_heading_of_anything_leaves_the_band_to_decide(seed: int) -> None:
         {"heading": math.nan},
         {"against": -1.0},
         {"ahead": math.inf},
+        {"adrift": 1.0},
+        {"adrift": -0.1},
     ],
 )
 def test_a_heading_that_makes_no_sense_is_refused(bad: dict[str, float]) -> None:

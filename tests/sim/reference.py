@@ -78,9 +78,10 @@ class Reference:
     gaussian: float = 0.0
     heading: float | None = None
     lowest: float = 0.25
-    flips: bool = False
+    flips: int | None = None
     against: float = 0.0
     ahead: float = 0.0
+    adrift: float = 0.0
     start: Tensor | None = None
     before: list[Tensor] = field(default_factory=list)
     records: dict[int, Felt] = field(default_factory=dict)
@@ -90,6 +91,8 @@ class Reference:
     out: int = 0
     idle: int = 0
     elsewhere: int = 0
+    dragged: int = 0
+    turncoats: int = 0
 
     def free_energy(self, model: Model, prior: Normal, inputs: Tensor, labels: Tensor, eps: Tensor) -> Tensor:
         """KL[q || prior] - E_q[log P(D)], one draw; per sample, and with the KL shared by the round's batches."""
@@ -128,7 +131,7 @@ class Reference:
                 update = mean - old
                 noise = Stream(self.seed, "lies", [client.name]).normal(mean.numel(), round=round)[0]
                 mean = old + update + self.gaussian * update.std(correction=0) * noise
-            if client.malicious and self.flips:
+            if client.malicious and self.flips is not None and round >= self.flips:
                 mean = old - (mean - old)
             sent.append((mean, variance))
         if self.remembers:
@@ -145,7 +148,7 @@ class Reference:
 
     @property
     def remembers(self) -> bool:
-        return self.heading is not None and (self.against > 0 or self.ahead > 0)
+        return self.heading is not None and (self.against > 0 or self.ahead > 0 or self.adrift > 0)
 
     @torch.no_grad()
     def weigh(self, at: int, sent: list[tuple[Tensor, Tensor]]) -> None:
@@ -154,6 +157,7 @@ class Reference:
         felt = self.records.setdefault(at, Felt(torch.zeros_like(old), torch.zeros_like(old)))
         felt.pull = 0.9 * felt.pull + 0.1 * (new - old)
         course = felt.course if float(felt.course.double() @ felt.pull.double()) > 0 else felt.pull
+        dragged = self.adrift > 0 and cosine(felt.course, felt.pull) < -self.adrift
         if len(felt.heard) > 1:
             for j, mean in [*((j, sent[j][0]) for j in felt.heard if self.edges[at, j]), (-1, new)]:
                 for sums, value in (
@@ -167,7 +171,7 @@ class Reference:
         own, least = felt.along[-1] / felt.seen[-1], pushes.CHANCE / len(old) ** 0.5
         told = {j: min(felt.seen[j], felt.seen[-1]) for j in felt.seen if j >= 0}
         theirs = {j: felt.along[j] / felt.seen[j] for j in told if felt.seen[j] > 0}
-        fair = sorted(theirs[j] for j in theirs if felt.verdict.get(j) == "cleared")
+        fair = sorted(theirs.get(j, 0.0) for j, verdict in felt.verdict.items() if verdict == "cleared")
         fellows = fair[(len(fair) - 1) // 2] if fair else own
         usual = max(own, fellows, pushes.CLEAR * least)
         patience = pushes.LONG if "ahead" in felt.verdict.values() else pushes.SOON
@@ -177,6 +181,14 @@ class Reference:
             limit = self.ahead * usual * (2 if verdict == "cleared" else 1)
             if verdict in (None, "cleared") and told[j] >= patience and self.ahead > 0 and value * told[j] > limit:
                 drivers.add(j)
+        for j, value in theirs.items():
+            full = told[j] >= pushes.FULL
+            verdict = felt.verdict.get(j)
+            back = full and value < -least and felt.pulled[j] < 0
+            if dragged and not drivers and back and verdict not in ("against", "ahead"):
+                self.dragged += 1
+                self.turncoats += verdict == "cleared"
+                felt.verdict[j] = "against"
         for j, value in theirs.items():
             cleared = felt.verdict.get(j) == "cleared"
             if drivers or felt.verdict.get(j) in ("against", "ahead") or told[j] < pushes.ENOUGH or own < least:

@@ -18,7 +18,7 @@ from .reference import Client, Model, Reference
 
 LATER = 45
 """Rounds until half of those that were cleared push back."""
-ROUNDS, RATE, RECORD = 20, 0.02, {"against": 0.05, "ahead": 0.15}
+ROUNDS, RATE, RECORD = 20, 0.02, {"against": 0.05, "ahead": 0.15, "adrift": 0.01}
 
 
 def data() -> Federation:
@@ -38,7 +38,9 @@ def ring_with_chords() -> nx.DiGraph:
     return nx.DiGraph([(at, (at + step) % 7) for at in range(7) for step in (1, 2, 3) if (at + step) % 4 != 1])
 
 
-def build(attack: dict[str, object], kappa: float, heading: float | None) -> tuple[Setup, Reference]:
+def build(
+    attack: dict[str, object], kappa: float, heading: float | None, record: dict[str, float] = RECORD
+) -> tuple[Setup, Reference]:
     experiment = Experiment.of(
         {
             "seed": 5,
@@ -46,7 +48,7 @@ def build(attack: dict[str, object], kappa: float, heading: float | None) -> tup
             "model": {"name": "mlp", "hidden": [4]},
             "learn": {"batches": 3, "batch_size": 4, "learning_rate": RATE},
             "rule": {"name": "surefed", "kappa": kappa, "std_floor": 0.0}
-            | ({"heading": "off"} if heading is None else {"heading": heading, **RECORD}),
+            | ({"heading": "off"} if heading is None else {"heading": heading, **record}),
             "attack": {"malicious": 0.4, **attack},
         }
     )
@@ -77,14 +79,33 @@ def build(attack: dict[str, object], kappa: float, heading: float | None) -> tup
         noise,
         heading,
         start=mean,
-        flips=attack["name"] == "sign_flip",
-        **RECORD,
+        flips=int(str(attack.get("start", 0))) if attack["name"] == "sign_flip" else None,
+        **record,
     )
+
+
+def together(setup: Setup, slow: Reference, rounds: int) -> int:
+    """Play both, and see that they are the same; how often a neighbour was trusted."""
+    world = begin(setup)
+    accepted = 0
+    for round in range(rounds):
+        inspection = play_round(setup, world)
+        sets = slow.play(round)
+        assert [set(row.nonzero().flatten().tolist()) for row in inspection.trusted] == sets, f"round {round}"
+        accepted += sum(len(trusted - {at}) for at, trusted in enumerate(sets))
+        for kind, fast in (("social", social(setup, world)), ("local", local(setup, world))):
+            assert fast is not None
+            for at, client in enumerate(slow.clients):
+                model: Model = getattr(client, kind)
+                assert torch.allclose(fast.mean[at], model.mean, atol=1e-5), (round, kind, client.name)
+                assert torch.allclose(fast.rho[at], model.rho, atol=1e-5), (round, kind, client.name)
+    return accepted
 
 
 @pytest.mark.parametrize(("kappa", "heading"), [(1.0, None), (3.0, 0.6)], ids=["paper's rule", "with headings"])
 @pytest.mark.parametrize(
-    "attack", [{"name": "label_flip"}, {"name": "gaussian", "scale": 2.0}, {"name": "sign_flip"}, {"name": "none"}]
+    "attack",
+    [{"name": "label_flip"}, {"name": "gaussian", "scale": 2.0}, {"name": "sign_flip"}, {"name": "none"}],
 )
 def test_the_engine_equals_the_papers_algorithm(
     attack: dict[str, object], kappa: float, heading: float | None, monkeypatch: pytest.MonkeyPatch
@@ -98,19 +119,7 @@ def test_the_engine_equals_the_papers_algorithm(
     }.items():  # verdicts within a few rounds
         monkeypatch.setattr(pushes, name, soon)
     setup, slow = build(attack, kappa, heading)
-    world = begin(setup)
-    accepted = 0
-    for round in range(ROUNDS if attack["name"] != "gaussian" else LATER):
-        inspection = play_round(setup, world)
-        sets = slow.play(round)
-        assert [set(row.nonzero().flatten().tolist()) for row in inspection.trusted] == sets, f"round {round}"
-        accepted += sum(len(trusted - {at}) for at, trusted in enumerate(sets))
-        for kind, fast in (("social", social(setup, world)), ("local", local(setup, world))):
-            assert fast is not None
-            for at, client in enumerate(slow.clients):
-                model: Model = getattr(client, kind)
-                assert torch.allclose(fast.mean[at], model.mean, atol=1e-5), (round, kind, client.name)
-                assert torch.allclose(fast.rho[at], model.rho, atol=1e-5), (round, kind, client.name)
+    accepted = together(setup, slow, ROUNDS if attack["name"] != "gaussian" else LATER)
     assert (slow.rejected if heading is None else slow.turned) > 20, "the test must see rejections"
     assert slow.overwritten > 2 or heading is not None, "the test must see overwrites"
     assert accepted > 5, "the test must see neighbours being trusted"
@@ -123,3 +132,13 @@ def test_the_engine_equals_the_papers_algorithm(
         assert slow.elsewhere > 0 or attack["name"] != "gaussian", "the test must see courses that are not shared"
     assert int(setup.malicious.sum()) == (0 if attack["name"] == "none" else 3)
     assert not setup.graph.edges(0).all()
+
+
+def test_the_engine_finds_who_begins_to_lie_late_as_the_reference_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, soon in {"LONG": 0.1, "FULL": 0.2, "CHANCE": 0.2}.items():
+        monkeypatch.setattr(pushes, name, soon)
+    sleepers: dict[str, object] = {"name": "sign_flip", "start": 20, "malicious": 0.7}
+    setup, slow = build(sleepers, 30.0, 0.0, {"against": 0.0, "ahead": 0.0, "adrift": 0.01})
+    together(setup, slow, LATER)
+    assert slow.dragged > 3, "the test must see senders that drag others against their pull"
+    assert slow.turncoats > 0, "the test must see some of them cleared before"

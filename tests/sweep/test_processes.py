@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -107,8 +108,12 @@ def test_a_worker_whose_cell_ends_before_it_could_stop_ends_with_it(write: Write
         print(json.dumps(order(cell, tmp_path / "cell", "cpu", False)), file=worker.stdin, flush=True)
         assert json.loads(worker.stdout.readline()) == {"kind": "round", "round": 1}
         worker.stdin.close()
-        ends = [json.loads(line)["kind"] for line in worker.stdout]  # until it ends
-    assert ends in (["finished"], ["interrupted"])
+        watchdog = threading.Timer(60, worker.kill)
+        watchdog.start()
+        told = [json.loads(line)["kind"] for line in worker.stdout]  # until it ends
+        watchdog.cancel()
+    assert told[-1] in ("finished", "interrupted")
+    assert worker.returncode in (0, 1)  # not killed
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cosine_similarity
 
 from surefed.core.heading import PAIRS, TILE, few
 
@@ -82,6 +83,7 @@ def weigh(
     *,
     against: float,
     ahead: float,
+    adrift: float = 0.0,
 ) -> Record:
     """The record after this round's pushes, and who is out for it.
 
@@ -101,6 +103,10 @@ def weigh(
       then on either verdict takes twice as much; to be against us, also that the receiver's own push is well along its
       course.
 
+    Whoever hears many liars that were honest for long enough to be cleared is dragged back by them: its course runs
+    against its pull, so that the pull counts. While the cosine of the two is below -`adrift`, a sender with a full
+    record that pushes back along the pull, and has long done so, is against us, cleared or not.
+
     While half of those that were cleared push back, the course is not shared, and nobody is cleared or found against
     us: all is learned, or the receiver is elsewhere, hearing liars that the others have parted with.
 
@@ -109,7 +115,7 @@ def weigh(
         sent: [message, weight]. edges: bool [receiver, message].
         senders: who sent each message, at most one of them to each receiver; None where message k is that of sender k.
             int64 [message]
-        against, ahead: 0 for never.
+        against, ahead, adrift: 0 for never.
     """
     pull = SHORT * record.pull + (1 - SHORT) * (learned - previous)
     forth = (record.course * pull).sum(1, keepdim=True) > 0
@@ -142,10 +148,14 @@ def weigh(
     turned = enough & sure & back & (pulled[:, :-1] < 0)
     clear = enough & (own >= CLEAR * least)
     idle = clear & ~cleared & (told >= FULL) & (theirs < 0)
+    hostile = (turned | idle) & (against > 0)
+    if adrift > 0:
+        dragged = cosine_similarity(record.course, pull, dim=1)[:, None] < -adrift
+        hostile |= open_ & ~lost & dragged & (told >= FULL) & (theirs < -least) & (pulled[:, :-1] < 0)
     alike = (theirs * ALIKE >= own) & (theirs <= ALIKE * own)
     fair = clear & (told >= LONG) & alike & (pulled[:, :-1] >= 0)
     verdict = torch.where(fair, CLEARED, record.verdict)
-    verdict = torch.where(drives, AHEAD, torch.where((turned | idle) & (against > 0), AGAINST, verdict)).to(torch.uint8)
+    verdict = torch.where(drives, AHEAD, torch.where(hostile, AGAINST, verdict)).to(torch.uint8)
     course, along, pulled, seen = (value.masked_fill(lost, 0.0) for value in (record.course, along, pulled, seen))
     return Record(course, pull, along, pulled, seen, record.heard, record.known, verdict)
 

@@ -125,7 +125,7 @@ def trust(group: Group, folder: Path) -> Picture | None:
     if not found:
         return None
     with sheet():
-        figure = Figure(figsize=(8.6, 2.9), layout="constrained")
+        figure = Figure(figsize=(8.6, _tall(len(found))), layout="constrained")
         panels = figure.subplots(1, 2, sharey=True)
         colours = ("#0072B2", *OTHERS)
         for axes, series, title in zip(
@@ -196,14 +196,15 @@ def study(group: Group, folder: Path) -> Picture:
     numbers = len(group.axes) == 1 and all(_number(at(cell, group.axes[0])) for cell in first.values())
     across = [float(at(first[setting], group.axes[0])) for setting in settings] if numbers else range(len(settings))
     with sheet():
-        figure = Figure(figsize=(6.4, 2.9), layout="constrained")
+        figure = Figure(figsize=(6.4, _tall(len(pairs))), layout="constrained")
         axes = figure.subplots()
-        for place, (method, attack) in reversed(list(enumerate(pairs))):
+        for method, attack in reversed(pairs):
             found = [mean(where(group, method, attack, setting)) for setting in settings]
             line = [(x, 100 * one.mean) for x, one in zip(across, found, strict=True) if one is not None]
-            colour, dashes, width = style(method, place)
-            if several and attack != attacks(group)[0]:
-                colour, dashes = OTHERS[attacks(group).index(attack) % len(OTHERS)], "--"
+            colour, dashes, width = style(method, methods(group).index(method))
+            if later := attacks(group).index(attack):
+                dashes = ("--", ":", "-.")[(later - 1) % 3]
+                colour = colour if len(methods(group)) > 1 else OTHERS[later % len(OTHERS)]
             label = called(method, METHODS) + (f", {called(attack, ATTACKS)}" if several else "")
             steps = dashes if numbers else "none"
             xs, ys = zip(*line, strict=True)
@@ -226,6 +227,11 @@ def study(group: Group, folder: Path) -> Picture:
         return write(
             figure, f"{group.name}-study", f"{caption(group)}: final {measure(group)} over {group.axis}", folder
         )
+
+
+def _tall(lines: int) -> float:
+    """The height of a figure with so many names beside it."""
+    return max(2.9, 0.6 + 0.17 * lines)
 
 
 def _zoom(axes: Axes) -> bool:

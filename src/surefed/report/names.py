@@ -10,6 +10,8 @@ METHODS = {
     "surefed": "SureFED",
     "surefed_paper": "SureFED, to the letter",
     "surefed_unbounded": "SureFED, no floor of the std",
+    "surefed_adrift": "SureFED, adrift = 0.2",
+    "surefed_hardened": "SureFED, adrift, std_ceiling",
     "bayp2pfl": "BayP2PFL",
     "zeno": "Zeno",
     "trimmed_mean": "Trimmed Mean",
@@ -20,11 +22,13 @@ METHODS = {
     "centered_clipping": "Centered Clipping",
     "ubar": "UBAR",
     "bridge": "BRIDGE",
+    "krum": "Krum",
     "multi_krum": "Multi-Krum",
     "median": "Median",
     "geometric_median": "Geometric Median",
     "nnm_trimmed_mean": "NNM + Trimmed Mean",
     "gossip": "Gossip",
+    "fedavg": "FedAvg",
     "oracle": "Oracle (a bound)",
     "local_only": "Local only (a bound)",
 }
@@ -60,10 +64,13 @@ STUDIES = {
     "bounds": "Between the bounds",
     "rules": "Rules of other people",
     "attacks": "Attacks made against SureFED, and others",
+    "table": "Every rule under every attack",
+    "sleepers": "Liars that are honest for 300 rounds",
+    "backdoor": "The band under the Trojan",
 }
 KEYS = {"attack.malicious": "malicious share", "attack.which": "attacked clients", "graph.name": "graph"}
 
-SWEEPS = ("mnist", "femnist", "cifar10", "ablations", "beyond", "rates", "operating")
+SWEEPS = ("mnist", "femnist", "cifar10", "ablations", "beyond", "digits", "rates", "operating")
 """The grids of `configs/paper`, in the order of a page."""
 BASELINES = ("bayp2pfl", "zeno", "trimmed_mean", "clipping", "fltrust")
 """The methods that the paper compares with."""

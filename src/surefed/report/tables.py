@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from surefed.report import paper_figures
@@ -159,13 +160,10 @@ def detection(group: Group) -> Table | None:
     """Whom honest clients trust at the end, for the rules that judge."""
     rows = []
     for method in methods(group):
-        judged = [cell for cell in group.cells if cell.method == method and cell.attack != CLEAN]
-        if method in BOUNDS or not any(_judges(cell) for cell in judged):
-            continue
-        for attack in attacks(group):
+        for attack in attacks(group) if method not in BOUNDS else ():
             cells = where(group, method, attack)
             found = [mean(cells, name) for name in ("trusts_honest", "trusts_malicious", "precision", "recall")]
-            if found[1] is not None and attack != CLEAN:
+            if found[1] is not None and attack != CLEAN and any(map(_judges, cells)):
                 shares = [Entry(points(one.mean, 0) if one else "-", tone="" if one else "dim") for one in found]
                 rows.append([Entry(called(method, METHODS)), Entry(called(attack, ATTACKS)), *shares])
     if not rows:
@@ -176,7 +174,7 @@ def detection(group: Group) -> Table | None:
         ["Method", "Attack", "Trusts honest", "Trusts malicious", "Precision", "Recall"],
         rows,
         "Shares of an honest client's neighbours. Precision: of the distrusted, how many are malicious. Recall: of the "
-        "malicious, how many are distrusted. Rules that leave nobody out, and bounds, are not listed.",
+        "malicious, how many are distrusted. Where a rule never leaves anybody out, and bounds, are not listed.",
         words=frozenset({0, 1}),
     )
 
@@ -198,7 +196,10 @@ def study(group: Group) -> Table:
             figure = mean(cells)
             first = setting.split(",")[0]
             printed = paper_figures.ablation(group.study, group.dataset, method, first)
-            row.append(compared(figure, printed, quick=group.sweep.quick))
+            entry = compared(figure, printed, quick=group.sweep.quick)
+            if fooled := mean(cells, "backdoor"):
+                entry = replace(entry, notes=(*entry.notes, f"backdoor {points(fooled.mean)}"))
+            row.append(entry)
             if figure is not None:
                 figures.append(figure)
                 tidy.append(_tidy(group, method, attack, figure, printed) | {"setting": setting})

@@ -34,6 +34,7 @@ def surefed(
     lowest: float = 0.25,
     against: float = 0.5,
     ahead: float = 3.0,
+    adrift: float = 0.0,
     kappa: float | Literal["auto"] = 200.0,
     c: float = 0.8,
     per_layer: bool = False,
@@ -68,6 +69,10 @@ def surefed(
             more; 0 keeps hearing it.
         ahead: how hard, beside the receiver's own push and those of whom it has cleared, a sender may push forth; 0 for
             as hard as it likes.
+        adrift: how squarely a client's course may run against its own data's pull, as a cosine from 0 to 1, before all
+            that have pushed back along the pull are not heard any more, even those that were cleared long ago; 0 for
+            never. 0.2 withstands a majority that flips labels or signs in every round from some round on
+            (docs/decisions.md); it has not yet been seen over thousands of rounds.
         kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs. "auto":
             the band measures itself, every client and round anew: c times the largest disagreement, in local stds,
             of two beliefs that each learn from a half of the client's own data. It doubles the cost of learning.
@@ -85,6 +90,8 @@ def surefed(
         raise ValueError(f"heading must lie in [0, 1] and lowest in [-1, 1], not {heading} and {lowest}")
     if not (0 <= against < math.inf and 0 <= ahead < math.inf):
         raise ValueError(f"against and ahead must be finite and at least 0, not {against} and {ahead}")
+    if not 0 <= adrift < 1:
+        raise ValueError(f"adrift must be a cosine in [0, 1), not {adrift}")
     if kappa != "auto" and not kappa >= 0:
         raise ValueError(f"kappa must not be negative or NaN, and {kappa} is")
     if not 0 < agreement <= 1:
@@ -98,7 +105,7 @@ def surefed(
     if per_layer and kappa != "auto":
         raise ValueError('per_layer belongs to kappa = "auto"')
     bounded = std_floor > 0 or std_ceiling is not None
-    remembers = heading != "off" and (against > 0 or ahead > 0)
+    remembers = heading != "off" and (against > 0 or ahead > 0 or adrift > 0)
 
     def judge(at: Receivers, sent: Belief, edges: Tensor, state: Any) -> Outcome[Any]:
         assert at.local is not None
@@ -115,7 +122,8 @@ def surefed(
         if keeps:
             assert at.previous is not None
             before, after = at.previous.mean, at.social.mean
-            record = pushes.weigh(record, before, after, sent.mean, edges, at.senders, against=against, ahead=ahead)
+            limits = {"against": against, "ahead": ahead, "adrift": adrift}
+            record = pushes.weigh(record, before, after, sent.mean, edges, at.senders, **limits)
             out, known = (one if at.senders is None else one[:, at.senders] for one in (record.out, record.known))
         going, same_way = None, edges & (out == 0)
         if heading != "off":
