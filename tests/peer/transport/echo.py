@@ -7,6 +7,7 @@ SITE` it asks that site for as much as it can, on several threads.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -22,6 +23,12 @@ def pester(transport: Transport, victim: str, site: str) -> None:
         transport.ask(victim, site.encode(), timeout=30)
 
 
+def wait_for_the_end(ended: threading.Event) -> None:
+    while os.read(0, 65536):
+        pass
+    ended.set()
+
+
 def main() -> None:
     told = json.loads(sys.argv[1])
     tls = Credentials(*(Path(file) for file in told["files"]))
@@ -35,8 +42,11 @@ def main() -> None:
         sys.exit(0)
     for _ in range(8 if "pester" in told else 0):
         threading.Thread(target=pester, args=(transport, told["pester"], told["site"]), daemon=True).start()
+    ended = threading.Event()
+    threading.Thread(target=wait_for_the_end, args=(ended,), daemon=True).start()
     try:
-        sys.stdin.read()
+        while not ended.wait(0.1):  # a signal just before a read that lasts would not be heard of until it ends
+            pass
     finally:
         transport.close()
 
