@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
-from surefed.attacks.alie import crowd
 from surefed.attacks.base import Attack, Scene
+from surefed.attacks.ipm import ipm
 from surefed.core import Belief, Stream
 
 
@@ -19,15 +17,12 @@ def pulse(*, epsilon: float = 50.0, every: int = 5) -> Attack:
         epsilon: how many of the crowd's mean updates a pulse takes back.
         every: a pulse comes in the rounds that this divides, counted from 0.
     """
-    if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise ValueError(f"epsilon must be a finite number, at least 0, and {epsilon} is not")
+    back = ipm(epsilon=epsilon).tamper
+    assert back is not None
     if every < 1:
         raise ValueError(f"every must be at least 1, not {every}")
 
     def tamper(scene: Scene, rng: Stream) -> Belief:
-        if scene.number % every:
-            return scene.own
-        means, starts = crowd(scene)
-        return Belief(scene.start.mean - epsilon * (means - starts).mean(0), scene.own.rho)
+        return scene.own if scene.number % every else back(scene, rng)
 
     return Attack(tamper=tamper)

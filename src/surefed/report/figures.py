@@ -189,7 +189,8 @@ def study(group: Group, folder: Path) -> Picture:
     """Accuracy over the settings of a study: lines where these are numbers, else dots."""
     from matplotlib.figure import Figure
 
-    pairs = [(m, a) for m in methods(group) for a in attacks(group) if where(group, m, a)]
+    rules, lies = methods(group), attacks(group)
+    pairs = [(m, a) for m in rules for a in lies if where(group, m, a)]
     several = len({attack for _, attack in pairs}) > 1
     settings = group.settings()
     first = {setting: next(cell for cell in group.cells if group.setting(cell) == setting) for setting in settings}
@@ -201,10 +202,10 @@ def study(group: Group, folder: Path) -> Picture:
         for method, attack in reversed(pairs):
             found = [mean(where(group, method, attack, setting)) for setting in settings]
             line = [(x, 100 * one.mean) for x, one in zip(across, found, strict=True) if one is not None]
-            colour, dashes, width = style(method, methods(group).index(method))
-            if later := attacks(group).index(attack):
+            colour, dashes, width = style(method, rules.index(method))
+            if later := lies.index(attack):
                 dashes = ("--", ":", "-.")[(later - 1) % 3]
-                colour = colour if len(methods(group)) > 1 else OTHERS[later % len(OTHERS)]
+                colour = colour if len(rules) > 1 else OTHERS[later % len(OTHERS)]
             label = called(method, METHODS) + (f", {called(attack, ATTACKS)}" if several else "")
             steps = dashes if numbers else "none"
             xs, ys = zip(*line, strict=True)

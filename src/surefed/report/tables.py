@@ -159,8 +159,8 @@ def trojan(group: Group) -> Table | None:
 def detection(group: Group) -> Table | None:
     """Whom honest clients trust at the end, for the rules that judge."""
     rows = []
-    for method in methods(group):
-        for attack in attacks(group) if method not in BOUNDS else ():
+    for method in (one for one in methods(group) if one not in BOUNDS):
+        for attack in attacks(group):
             cells = where(group, method, attack)
             found = [mean(cells, name) for name in ("trusts_honest", "trusts_malicious", "precision", "recall")]
             if found[1] is not None and attack != CLEAN and any(map(_judges, cells)):
@@ -174,7 +174,7 @@ def detection(group: Group) -> Table | None:
         ["Method", "Attack", "Trusts honest", "Trusts malicious", "Precision", "Recall"],
         rows,
         "Shares of an honest client's neighbours. Precision: of the distrusted, how many are malicious. Recall: of the "
-        "malicious, how many are distrusted. Where a rule never leaves anybody out, and bounds, are not listed.",
+        "malicious, how many are distrusted. Cells in which nobody was ever left out, and bounds, are not listed.",
         words=frozenset({0, 1}),
     )
 
