@@ -15,7 +15,9 @@ from surefed.rules import RULES, Receivers
 from .test_contract import SEEDS, same, step, world
 
 headed, bayp2pfl = RULES["surefed"], RULES["bayp2pfl"]
-surefed = functools.partial(headed, heading="off", std_floor=0.0)  # the band alone, as the paper has it
+surefed = functools.partial(
+    headed, heading="off", std_floor=0.0, std_ceiling=0.0
+)  # the band alone, as the paper has it
 
 
 def test_a_round_worked_by_hand() -> None:
@@ -271,7 +273,12 @@ def test_who_has_not_moved_has_no_heading() -> None:
 @given(seed=SEEDS)
 def test_a_heading_of_anything_leaves_the_band_to_decide(seed: int) -> None:
     at, sent, edges = world(seed)
-    loose = step(headed(heading=0.0, lowest=-1.0, against=0.0, ahead=0.0, kappa=4.0, std_floor=0.0), at, sent, edges)
+    loose = step(
+        headed(heading=0.0, lowest=-1.0, against=0.0, ahead=0.0, kappa=4.0, std_floor=0.0, std_ceiling=0.0),
+        at,
+        sent,
+        edges,
+    )
     same(loose, step(surefed(kappa=4.0), at, sent, edges))
     assert torch.equal(loose.inspection.trusted, step(surefed(kappa=4.0), at, sent, edges).inspection.trusted)
 

@@ -51,8 +51,10 @@ class Felt:
 
     course: Tensor
     pull: Tensor
+    longest: float = 0.0
     along: dict[int, float] = field(default_factory=dict)
     pulled: dict[int, float] = field(default_factory=dict)
+    weight: dict[int, float] = field(default_factory=dict)
     seen: dict[int, float] = field(default_factory=dict)
     heard: set[int] = field(default_factory=set)
     known: set[int] = field(default_factory=set)
@@ -134,10 +136,11 @@ class Reference:
             if client.malicious and self.flips is not None and round >= self.flips:
                 mean = old - (mean - old)
             sent.append((mean, variance))
-        if self.remembers:
-            for at in range(len(self.clients)):
-                self.weigh(at, sent)
         sets = [self.confidence_set(at, sent) for at in range(len(self.clients))]
+        if self.remembers:
+            for at, passed in enumerate(sets):
+                self.weigh(at, sent, passed)
+                sets[at] = {j for j in passed if self.records[at].verdict.get(j) not in ("against", "ahead")}
         for at, trusted in enumerate(sets):
             self.aggregate(at, [sent[j] for j in sorted(trusted)])
             if self.remembers:
@@ -151,26 +154,32 @@ class Reference:
         return self.heading is not None and (self.against > 0 or self.ahead > 0 or self.adrift > 0)
 
     @torch.no_grad()
-    def weigh(self, at: int, sent: list[tuple[Tensor, Tensor]]) -> None:
-        """This round's pushes, and the verdicts that follow."""
+    def weigh(self, at: int, sent: list[tuple[Tensor, Tensor]], passed: set[int]) -> None:
+        """This round's pushes, those that passed the other tests or go back, and the verdicts that follow."""
         old, new = self.before[at], self.clients[at].social.mean.detach()
         felt = self.records.setdefault(at, Felt(torch.zeros_like(old), torch.zeros_like(old)))
         felt.pull = 0.9 * felt.pull + 0.1 * (new - old)
         course = felt.course if float(felt.course.double() @ felt.pull.double()) > 0 else felt.pull
-        dragged = self.adrift > 0 and cosine(felt.course, felt.pull) < -self.adrift
+        felt.longest = max(0.98 * felt.longest, float((new - old).double().norm()))
+        taken = float(felt.course.double() @ felt.pull.double()) / max(float(felt.pull.double().norm()), 1e-30)
+        dragged = self.adrift > 0 and taken < -self.adrift * felt.longest
         if len(felt.heard) > 1:
             for j, mean in [*((j, sent[j][0]) for j in felt.heard if self.edges[at, j]), (-1, new)]:
+                if j >= 0 and j not in passed and cosine(course, mean - old) >= 0:
+                    continue
+                size = max(1.0, float((mean - old).double().norm() / (pushes.FAR * felt.longest)))
                 for sums, value in (
-                    (felt.along, cosine(course, mean - old)),
-                    (felt.pulled, cosine(felt.pull, mean - old)),
+                    (felt.along, size * cosine(course, mean - old)),
+                    (felt.pulled, size * cosine(felt.pull, mean - old)),
+                    (felt.weight, size),
+                    (felt.seen, 1.0),
                 ):
                     sums[j] = 0.98 * sums.get(j, 0.0) + 0.02 * value
-                felt.seen[j] = 0.98 * felt.seen.get(j, 0.0) + 0.02
         if felt.seen.get(-1, 0.0) == 0.0:
             return
-        own, least = felt.along[-1] / felt.seen[-1], pushes.CHANCE / len(old) ** 0.5
+        own, least = felt.along[-1] / felt.weight[-1], pushes.CHANCE / len(old) ** 0.5
         told = {j: min(felt.seen[j], felt.seen[-1]) for j in felt.seen if j >= 0}
-        theirs = {j: felt.along[j] / felt.seen[j] for j in told if felt.seen[j] > 0}
+        theirs = {j: felt.along[j] / felt.weight[j] for j in told}
         fair = sorted(theirs.get(j, 0.0) for j, verdict in felt.verdict.items() if verdict == "cleared")
         fellows = fair[(len(fair) - 1) // 2] if fair else own
         usual = max(own, fellows, pushes.CLEAR * least)
@@ -212,7 +221,7 @@ class Reference:
             self.out += 1
         if drivers:
             felt.course = torch.zeros_like(old)
-            felt.along, felt.pulled, felt.seen = {}, {}, {}
+            felt.along, felt.pulled, felt.weight, felt.seen = {}, {}, {}, {}
 
     def confidence_set(self, at: int, sent: list[tuple[Tensor, Tensor]]) -> set[int]:
         local = self.clients[at].local

@@ -12,7 +12,7 @@ BASE = {
     "rounds": 800,
     "data": {"clients": 20},
     "model": {"name": "mlp"},
-    "rule": {"name": "surefed", "kappa": "auto", "heading": "off", "std_floor": 0.0},
+    "rule": {"name": "surefed", "kappa": "auto", "heading": "off", "std_floor": 0.0, "std_ceiling": 0.0},
     "attack": {"name": "label_flip", "malicious": 0.4},
     "evaluate": {"every": 100, "trust": False},
 }

@@ -54,7 +54,7 @@ def scattered(rng: torch.Generator, kappa: float) -> Loop:
 def test_the_loop_judges_as_the_rule_does(rng: torch.Generator, kappa: float) -> None:
     loop = scattered(rng, kappa)
     social, local = stacked(loop)
-    rule = RULES["surefed"](kappa=kappa, heading="off", std_floor=0.0)
+    rule = RULES["surefed"](kappa=kappa, heading="off", std_floor=0.0, std_ceiling=0.0)
     everybody = torch.ones(5, 5, dtype=torch.bool)
     at = Receivers(social, 0, 1, local=local, local_learns=torch.ones(5, dtype=torch.bool))
     outcome = rule.step(at, social, everybody, rule.init(5, 5, social.weights))

@@ -16,8 +16,8 @@ from surefed.sim.setup import Setup
 
 from .reference import Client, Model, Reference
 
-LATER = 45
-"""Rounds until half of those that were cleared push back."""
+LATER = 60
+"""Rounds until half of those that were cleared push back, and until those that lie late are found out."""
 ROUNDS, RATE, RECORD = 20, 0.02, {"against": 0.05, "ahead": 0.15, "adrift": 0.01}
 
 
@@ -47,7 +47,7 @@ def build(
             "rounds": LATER,
             "model": {"name": "mlp", "hidden": [4]},
             "learn": {"batches": 3, "batch_size": 4, "learning_rate": RATE},
-            "rule": {"name": "surefed", "kappa": kappa, "std_floor": 0.0}
+            "rule": {"name": "surefed", "kappa": kappa, "std_floor": 0.0, "std_ceiling": 0.0}
             | ({"heading": "off"} if heading is None else {"heading": heading, **record}),
             "attack": {"malicious": 0.4, **attack},
         }
@@ -102,7 +102,7 @@ def together(setup: Setup, slow: Reference, rounds: int) -> int:
     return accepted
 
 
-@pytest.mark.parametrize(("kappa", "heading"), [(1.0, None), (3.0, 0.6)], ids=["paper's rule", "with headings"])
+@pytest.mark.parametrize(("kappa", "heading"), [(1.0, None), (6.0, 0.6)], ids=["paper's rule", "with headings"])
 @pytest.mark.parametrize(
     "attack",
     [{"name": "label_flip"}, {"name": "gaussian", "scale": 2.0}, {"name": "sign_flip"}, {"name": "none"}],
@@ -116,6 +116,7 @@ def test_the_engine_equals_the_papers_algorithm(
         "LONG": 0.1,
         "FULL": 0.2,
         "CHANCE": 0.2,
+        "FAR": 1.0,
     }.items():  # verdicts within a few rounds
         monkeypatch.setattr(pushes, name, soon)
     setup, slow = build(attack, kappa, heading)
@@ -125,10 +126,10 @@ def test_the_engine_equals_the_papers_algorithm(
     assert accepted > 5, "the test must see neighbours being trusted"
     if heading is not None:
         verdicts = [verdict for felt in slow.records.values() for verdict in felt.verdict.values()]
-        assert verdicts.count("cleared") > 3, "the test must see senders that are cleared"
+        assert verdicts.count("cleared") > 2, "the test must see senders that are cleared"
         assert "ahead" in verdicts, "the test must see senders that are far ahead"
         assert slow.out > 3 or attack["name"] != "sign_flip", "the test must see senders that are not heard any more"
-        assert slow.idle > 0 or attack["name"] != "none", "the test must see senders that are not cleared in time"
+        assert slow.idle > 0 or attack["name"] != "gaussian", "the test must see senders that are not cleared in time"
         assert slow.elsewhere > 0 or attack["name"] != "gaussian", "the test must see courses that are not shared"
     assert int(setup.malicious.sum()) == (0 if attack["name"] == "none" else 3)
     assert not setup.graph.edges(0).all()
@@ -137,7 +138,7 @@ def test_the_engine_equals_the_papers_algorithm(
 def test_the_engine_finds_who_begins_to_lie_late_as_the_reference_does(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, soon in {"LONG": 0.1, "FULL": 0.2, "CHANCE": 0.2}.items():
         monkeypatch.setattr(pushes, name, soon)
-    sleepers: dict[str, object] = {"name": "sign_flip", "start": 20, "malicious": 0.7}
+    sleepers: dict[str, object] = {"name": "sign_flip", "start": 30, "malicious": 0.8}
     setup, slow = build(sleepers, 30.0, 0.0, {"against": 0.0, "ahead": 0.0, "adrift": 0.01})
     together(setup, slow, LATER)
     assert slow.dragged > 3, "the test must see senders that drag others against their pull"

@@ -32,7 +32,7 @@ SMALL = {
     "data": {"clients": 6},
     "model": {"name": "linear"},
     "learn": {"batches": 2, "learning_rate": 0.01},
-    "rule": {"name": "surefed", "kappa": 4.0, "heading": "off", "std_floor": 0.0},
+    "rule": {"name": "surefed", "kappa": 4.0, "heading": "off", "std_floor": 0.0, "std_ceiling": 0.0},
     "attack": {"name": "label_flip", "malicious": 0.34},
     "evaluate": {"every": 4},
 }
@@ -199,7 +199,11 @@ def test_folders_that_belong_to_something_else(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"data.name is 'digits' there and 'given' here"):
         run(small(), out=folder, resume=True, data=other)
     with pytest.raises(RecordError, match=r"rule.kappa is 4.0 there and 5 here"):
-        run(small(rule={"name": "surefed", "kappa": 5, "heading": "off", "std_floor": 0.0}), out=folder, resume=True)
+        run(
+            small(rule={"name": "surefed", "kappa": 5, "heading": "off", "std_floor": 0.0, "std_ceiling": 0.0}),
+            out=folder,
+            resume=True,
+        )
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.txt").write_text("precious")
     with pytest.raises(RecordError, match="something else than a run"):
@@ -559,7 +563,8 @@ def test_random_graphs_follow_the_experiments_seed() -> None:
 
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     given = small(
-        rule={"name": "surefed", "kappa": np.float64(4), "heading": "off", "std_floor": 0.0}, rounds=np.int64(12)
+        rule={"name": "surefed", "kappa": np.float64(4), "heading": "off", "std_floor": 0.0, "std_ceiling": 0.0},
+        rounds=np.int64(12),
     )
     run(given, out=tmp_path / "one")
     run(small(), out=tmp_path / "other")

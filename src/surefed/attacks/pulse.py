@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from surefed.attacks.base import Attack, Scene
+from surefed.attacks.base import Attack, Scene, Whispers
 from surefed.attacks.ipm import ipm
 from surefed.core import Belief, Stream
 
@@ -22,7 +22,7 @@ def pulse(*, epsilon: float = 50.0, every: int = 5) -> Attack:
     if every < 1:
         raise ValueError(f"every must be at least 1, not {every}")
 
-    def tamper(scene: Scene, rng: Stream) -> Belief:
+    def tamper(scene: Scene, rng: Stream) -> Belief | Whispers:
         return scene.own if scene.number % every else back(scene, rng)
 
     return Attack(tamper=tamper)

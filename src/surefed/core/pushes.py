@@ -2,7 +2,8 @@
 
 A push is what was sent minus the receiver's social belief before the round. One round says little about it. Over many,
 whoever sends its updates turned round pushes against the course of those that learn, and whoever drags all others
-pushes along the course far more than any data would.
+pushes along the course far more than any data would. A push that is longer than any honest one counts as much as it is
+long: one huge lie is not made good by many small truths.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cosine_similarity
 
 from surefed.core.heading import PAIRS, TILE, few
 
@@ -29,6 +29,9 @@ CLEAR, AGAIN = 2.0, 4.0
 """How many times as much the receiver's own push must agree with its course before a sender is cleared, or is out for
 pushing back a little, and before one that was cleared is found against us after all: once all is learned, pushes are
 noise. The former is also the least that a push far ahead is compared with."""
+FAR = 4.0
+"""How many times as long as the longest of the receiver's own of late a push may be and count once; longer ones count
+accordingly more. The longest, because once all is learned an honest push may be fifty times as long as most."""
 ALIKE = 2.0
 """How many times as much, or as little, as the receiver itself a sender may push forth to be cleared."""
 
@@ -41,9 +44,11 @@ class Record(NamedTuple):
 
     course: where the social belief has been going of late. [receiver, weight]
     pull: where the receiver's own data have been pulling it. [receiver, weight]
-    along, pulled: sums of the cosines of pushes with the course and with the pull; the last column is the receiver's
-        own push. [receiver, sender + 1]
-    seen: what these sums would be if every cosine were 1. [receiver, sender + 1]
+    longest: how far these have pushed it in a round of late. [receiver, 1]
+    along, pulled: sums of the cosines of pushes with the course and with the pull, each times what the push counts; the
+        last column is the receiver's own push. [receiver, sender + 1]
+    weight: sums of what they count. [receiver, sender + 1]
+    seen: what these would be if every push counted once. [receiver, sender + 1]
     heard: who was trusted in the round before. bool [receiver, sender]
     known: who was ever trusted. bool [receiver, sender]
     verdict: 0 for none yet, CLEARED, AGAINST or AHEAD. uint8 [receiver, sender]
@@ -51,8 +56,10 @@ class Record(NamedTuple):
 
     course: Tensor
     pull: Tensor
+    longest: Tensor
     along: Tensor
     pulled: Tensor
+    weight: Tensor
     seen: Tensor
     heard: Tensor
     known: Tensor
@@ -67,10 +74,10 @@ class Record(NamedTuple):
 def begin(receivers: int, senders: int, weights: int) -> Record:
     """Nothing is known of anybody."""
     course, pull = (torch.zeros(receivers, weights) for _ in range(2))
-    along, pulled, seen = (torch.zeros(receivers, senders + 1) for _ in range(3))
+    along, pulled, weight, seen = (torch.zeros(receivers, senders + 1) for _ in range(4))
     nobody = torch.zeros(receivers, senders, dtype=torch.bool)
     verdict = torch.zeros_like(nobody, dtype=torch.uint8)
-    return Record(course, pull, along, pulled, seen, nobody, nobody.clone(), verdict)
+    return Record(course, pull, torch.zeros(receivers, 1), along, pulled, weight, seen, nobody, nobody.clone(), verdict)
 
 
 def weigh(
@@ -79,6 +86,7 @@ def weigh(
     learned: Tensor,
     sent: Tensor,
     edges: Tensor,
+    fit: Tensor,
     senders: Tensor | None = None,
     *,
     against: float,
@@ -88,8 +96,9 @@ def weigh(
     """The record after this round's pushes, and who is out for it.
 
     Only senders that were trusted in the round before are weighed: the receiver's belief is then a pool they are part
-    of, and their push tells what they would change about it. The course counts unless the receiver's own data pull the
-    other way; then the pull does. A sender is
+    of, and their push tells what they would change about it. A message that is not fit to be trusted now moves nobody
+    and earns nothing, but counts where it pushes back. The course counts unless the receiver's own data pull the other
+    way; then the pull does. A sender is
 
     - AGAINST, and out for good, when it pushes back along the course more than `against` times as much as the receiver
       itself pushes forth, and pushes back along the pull as well; or when it pushes back at all and has not been
@@ -104,8 +113,9 @@ def weigh(
       course.
 
     Whoever hears many liars that were honest for long enough to be cleared is dragged back by them: its course runs
-    against its pull, so that the pull counts. While the cosine of the two is below -`adrift`, a sender with a full
-    record that pushes back along the pull, and has long done so, is against us, cleared or not.
+    against its pull, so that the pull counts. While a round takes it back along its pull by more than `adrift` times
+    the longest of its own pushes of late, a sender with a full record that pushes back along the pull, and has long
+    done so, is against us, cleared or not.
 
     While half of those that were cleared push back, the course is not shared, and nobody is cleared or found against
     us: all is learned, or the receiver is elsewhere, hearing liars that the others have parted with.
@@ -113,6 +123,7 @@ def weigh(
     Args:
         previous, learned: the social mean before and after this round's learning. [receiver, weight]
         sent: [message, weight]. edges: bool [receiver, message].
+        fit: which messages pass all other tests. bool [receiver, message]
         senders: who sent each message, at most one of them to each receiver; None where message k is that of sender k.
             int64 [message]
         against, ahead, adrift: 0 for never.
@@ -120,20 +131,24 @@ def weigh(
     pull = SHORT * record.pull + (1 - SHORT) * (learned - previous)
     forth = (record.course * pull).sum(1, keepdim=True) > 0
     course = torch.where(forth, record.course, pull)
-    along, pulled = _cosines(course, pull, previous, learned, sent, edges)
-    hears = edges
+    *felt, length = _felt(course, pull, previous, learned, sent, edges)
+    longest = torch.maximum(MEMORY * record.longest, length[:, -1:])
+    counts = (length / (FAR * longest)).nan_to_num(1.0, 1.0).clamp_min(1.0)
+    felt = [*(counts * cosine for cosine in felt), counts]
+    hears = edges & (fit | (felt[0][:, :-1] < 0))
     if senders is not None:
         whose = _whose(senders, record)
-        hears = (edges.float() @ whose) > 0
-        along, pulled = (torch.cat(((one[:, :-1] * edges) @ whose, one[:, -1:]), 1) for one in (along, pulled))
+        felt = [torch.cat(((one[:, :-1] * hears) @ whose, one[:, -1:]), 1) for one in felt]
+        hears = (hears.float() @ whose) > 0
     company = record.heard.sum(1, keepdim=True) > 1  # oneself and somebody else
     weighed = torch.cat((record.heard & hears & company, company), 1)
     keep, add = torch.where(weighed, MEMORY, 1.0), torch.where(weighed, 1 - MEMORY, 0.0)
-    along, pulled = keep * record.along + add * along, keep * record.pulled + add * pulled
+    kept = zip((record.along, record.pulled, record.weight), felt, strict=True)
+    along, pulled, weight = (keep * before + add * now for before, now in kept)
     seen = keep * record.seen + add
     told = torch.minimum(seen[:, :-1], seen[:, -1:])  # how much of a record there is
-    scale = seen.clamp_min(1e-9)
-    theirs, own = (along / scale).split((along.shape[1] - 1, 1), 1)
+    theirs, own = (along / weight.clamp_min(1e-9)).split((along.shape[1] - 1, 1), 1)
+    returns = pulled[:, :-1] < 0
     least, cleared = CHANCE / sent.shape[1] ** 0.5, record.verdict == CLEARED
     open_, sure = record.verdict <= CLEARED, ~cleared | (own >= AGAIN * least)
     astray = (record.verdict == AHEAD).any(1, keepdim=True)
@@ -142,22 +157,26 @@ def weigh(
     limit = ahead * torch.where(cleared, 2 * usual, usual)
     drives = open_ & (told >= torch.where(astray, LONG, SOON)) & (theirs * told > limit) & (ahead > 0)
     lost = drives.any(1, keepdim=True)
+    open_ &= ~lost
     elsewhere = cleared.any(1, keepdim=True) & (fellows < 0)
-    enough = open_ & ~lost & (told >= ENOUGH) & (own >= least) & ~elsewhere
+    enough = open_ & (told >= ENOUGH) & (own >= least) & ~elsewhere
     back = theirs < -against * torch.where(cleared, 2 * own, own)
-    turned = enough & sure & back & (pulled[:, :-1] < 0)
+    turned = enough & sure & back & returns
     clear = enough & (own >= CLEAR * least)
     idle = clear & ~cleared & (told >= FULL) & (theirs < 0)
     hostile = (turned | idle) & (against > 0)
     if adrift > 0:
-        dragged = cosine_similarity(record.course, pull, dim=1)[:, None] < -adrift
-        hostile |= open_ & ~lost & dragged & (told >= FULL) & (theirs < -least) & (pulled[:, :-1] < 0)
+        taken = (record.course * pull).sum(1, keepdim=True)
+        dragged = taken < -adrift * longest * pull.norm(dim=1, keepdim=True)
+        hostile |= open_ & dragged & (told >= FULL) & (theirs < -least) & returns
     alike = (theirs * ALIKE >= own) & (theirs <= ALIKE * own)
-    fair = clear & (told >= LONG) & alike & (pulled[:, :-1] >= 0)
+    fair = clear & (told >= LONG) & alike & ~returns
     verdict = torch.where(fair, CLEARED, record.verdict)
     verdict = torch.where(drives, AHEAD, torch.where(hostile, AGAINST, verdict)).to(torch.uint8)
-    course, along, pulled, seen = (value.masked_fill(lost, 0.0) for value in (record.course, along, pulled, seen))
-    return Record(course, pull, along, pulled, seen, record.heard, record.known, verdict)
+    course, along, pulled, weight, seen = (
+        value.masked_fill(lost, 0.0) for value in (record.course, along, pulled, weight, seen)
+    )
+    return Record(course, pull, longest, along, pulled, weight, seen, record.heard, record.known, verdict)
 
 
 def move_on(record: Record, previous: Tensor, social: Tensor, trusted: Tensor, senders: Tensor | None = None) -> Record:
@@ -177,7 +196,7 @@ def carried(record: Record, before: Sequence[object], now: Sequence[object]) -> 
         blank = torch.zeros_like(table[:, :1])
         return torch.cat((torch.cat((known, blank), 1)[:, places], own), 1)
 
-    tables = ("along", "pulled", "seen", "heard", "known", "verdict")
+    tables = ("along", "pulled", "weight", "seen", "heard", "known", "verdict")
     return record._replace(**{name: moved(getattr(record, name)) for name in tables})
 
 
@@ -194,23 +213,24 @@ def _whose(senders: Tensor, record: Record) -> Tensor:
     return torch.nn.functional.one_hot(senders, record.heard.shape[1]).float()
 
 
-def _cosines(
+def _felt(
     course: Tensor, pull: Tensor, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Of every push with the course and with the pull, the receiver's own last; 0 where nobody hears or nothing moved.
+) -> tuple[Tensor, ...]:
+    """Cosines of every push with the course and with the pull, and its length; the receiver's own last.
 
-    float32 [receiver, sender + 1] twice
+    A cosine is 0 where nobody hears, nothing moved, or numbers are too large to tell.
+    float32 [receiver, sender + 1] three times
     """
     theirs = _of_some(course, pull, previous, sent, edges) if few(edges) else _of_all(course, pull, previous, sent)
     own = _of_pairs(course, pull, learned - previous)
-    lengths = course.norm(dim=1, keepdim=True), pull.norm(dim=1, keepdim=True)
+    along, pulled, squares = (torch.cat((one, mine[:, None]), 1) for one, mine in zip(theirs, own, strict=True))
+    length = squares.clamp_min(0.0).sqrt()
     found = []
-    for at, length in enumerate(lengths):
-        product = torch.cat((theirs[at], own[at][:, None]), 1)
-        size = torch.cat((theirs[2], own[2][:, None]), 1).clamp_min(0.0).sqrt() * length
+    for product, way in ((along, course), (pulled, pull)):
+        size = length * way.norm(dim=1, keepdim=True)
         cosine = torch.where(size > 0, product / size.clamp_min(torch.finfo(size.dtype).tiny), 0.0)
         found.append(cosine.nan_to_num(0.0, 0.0, 0.0).float())
-    return found[0], found[1]
+    return *found, length.float()
 
 
 def _of_pairs(course: Tensor, pull: Tensor, push: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,4 +11,4 @@ def paper() -> Rule[Nothing]:
 
     With a network of thousands of weights hardly anybody ever does (docs/decisions.md).
     """
-    return surefed(kappa=2.0, heading="off", std_floor=0.0)
+    return surefed(kappa=2.0, heading="off", std_floor=0.0, std_ceiling=0.0)

@@ -34,7 +34,7 @@ def surefed(
     lowest: float = 0.25,
     against: float = 0.5,
     ahead: float = 3.0,
-    adrift: float = 0.0,
+    adrift: float = 0.03,
     kappa: float | Literal["auto"] = 200.0,
     c: float = 0.8,
     per_layer: bool = False,
@@ -44,7 +44,7 @@ def surefed(
     introspection_rounds: int = 0,
     overwrite: Scope = "mean",
     std_floor: float = 1.0,
-    std_ceiling: float | None = None,
+    std_ceiling: float = 2.0,
 ) -> Rule[Any]:
     """Pool the senders that go your way and lie inside your own band, then repair yourself (the paper's rule and more).
 
@@ -69,10 +69,9 @@ def surefed(
             more; 0 keeps hearing it.
         ahead: how hard, beside the receiver's own push and those of whom it has cleared, a sender may push forth; 0 for
             as hard as it likes.
-        adrift: how squarely a client's course may run against its own data's pull, as a cosine from 0 to 1, before all
-            that have pushed back along the pull are not heard any more, even those that were cleared long ago; 0 for
-            never. 0.2 withstands a majority that flips labels or signs in every round from some round on
-            (docs/decisions.md); it has not yet been seen over thousands of rounds.
+        adrift: how far a client may be taken back along its own data's pull in a round, beside the longest of its own
+            pushes of late, before all that have pushed back along the pull are not heard any more, even those that were
+            cleared long ago; 0 for never. It is for a majority that is honest at first (docs/decisions.md).
         kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs. "auto":
             the band measures itself, every client and round anew: c times the largest disagreement, in local stds,
             of two beliefs that each learn from a half of the client's own data. It doubles the cost of learning.
@@ -84,14 +83,15 @@ def surefed(
         overwrite: what introspection puts back: `mean` (the violating weights' means, the paper's algorithm),
             `mean_and_std` (theirs too), or `whole_belief` (everything, once any weight violates; the paper's text).
         std_floor, std_ceiling: received stds are read as at least and at most so many times the receiver's local
-            ones, so that nobody can claim a certainty that owns the pool; 0 and none are the paper.
+            ones, so that nobody can claim a certainty that owns the pool, or spread a doubt that wrecks what everybody
+            knows; 0 for neither, which is the paper.
     """
     if heading != "off" and not (0 <= heading <= 1 and -1 <= lowest <= 1):
         raise ValueError(f"heading must lie in [0, 1] and lowest in [-1, 1], not {heading} and {lowest}")
     if not (0 <= against < math.inf and 0 <= ahead < math.inf):
         raise ValueError(f"against and ahead must be finite and at least 0, not {against} and {ahead}")
     if not 0 <= adrift < 1:
-        raise ValueError(f"adrift must be a cosine in [0, 1), not {adrift}")
+        raise ValueError(f"adrift must lie in [0, 1), not {adrift}")
     if kappa != "auto" and not kappa >= 0:
         raise ValueError(f"kappa must not be negative or NaN, and {kappa} is")
     if not 0 < agreement <= 1:
@@ -100,11 +100,14 @@ def surefed(
         raise ValueError('introspection = "first_rounds" needs introspection_rounds, how many they are')
     if not c > 0 or (band_std is not None and not band_std > 0):
         raise ValueError("c and band_std must be positive")
-    if not 0 <= std_floor <= 1 or (std_ceiling is not None and not std_ceiling >= 1):
-        raise ValueError("std_floor must lie in [0, 1] and std_ceiling must be at least 1: the local std is 1")
+    if not 0 <= std_floor <= 1 or not (std_ceiling == 0 or 1 <= std_ceiling < math.inf):
+        raise ValueError(
+            "std_floor must lie in [0, 1] and std_ceiling must be finite and at least 1, the local std being 1, or 0 "
+            f"for none, not {std_floor} and {std_ceiling}"
+        )
     if per_layer and kappa != "auto":
         raise ValueError('per_layer belongs to kappa = "auto"')
-    bounded = std_floor > 0 or std_ceiling is not None
+    bounded = std_floor > 0 or std_ceiling > 0
     remembers = heading != "off" and (against > 0 or ahead > 0 or adrift > 0)
 
     def judge(at: Receivers, sent: Belief, edges: Tensor, state: Any) -> Outcome[Any]:
@@ -120,28 +123,32 @@ def surefed(
         record, out, known = state, torch.zeros_like(edges, dtype=torch.uint8), torch.zeros_like(edges)
         keeps = kept_of(state, at, sent)
         if keeps:
-            assert at.previous is not None
-            before, after = at.previous.mean, at.social.mean
-            limits = {"against": against, "ahead": ahead, "adrift": adrift}
-            record = pushes.weigh(record, before, after, sent.mean, edges, at.senders, **limits)
-            out, known = (one if at.senders is None else one[:, at.senders] for one in (record.out, record.known))
+            out, known = (by_message(one, at.senders) for one in (record.out, record.known))
         going, same_way = None, edges & (out == 0)
         if heading != "off":
             assert at.start is not None
             going, own = headings(local, at.start, sent.mean, edges), own_heading(local, at.start, at.social.mean)
             same_way &= (going >= (heading * own)[:, None]) & (known | (going >= lowest))
+        distances = None
         if at.detail or agreement < 1:
             distances = measure(local, width, sent.mean, detail=True, edges=edges)
             trusted = confidence_set(distances, same_way, sent.weights, agreement)
-            fault = torch.where(same_way, torch.where(trusted, 0, 3), torch.where(out > 0, out, 1)) * edges
-            seen = Inspection(
-                trusted, distances.outside, distances.worst, distances.sigmas, going, fault.to(torch.uint8)
-            )
         else:
             trusted = inside(local, width, sent.mean, same_way)
-            seen = Inspection(trusted)
+        fault = torch.where(trusted, 0, torch.where(same_way, 3, 1))
+        if keeps:
+            assert at.previous is not None
+            before, after = at.previous.mean, at.social.mean
+            limits = {"against": against, "ahead": ahead, "adrift": adrift}
+            record = pushes.weigh(record, before, after, sent.mean, edges, trusted, at.senders, **limits)
+            out = by_message(record.out, at.senders)
+            trusted, fault = trusted & (out == 0), torch.where(out > 0, out, fault)
+        seen = Inspection(trusted)
+        if distances is not None:
+            found = (distances.outside, distances.worst, distances.sigmas)
+            seen = Inspection(trusted, *found, going, (fault * edges).to(torch.uint8))
         if bounded:
-            pooled = pool_within(sent, trusted, at.social, at.local, floor=std_floor, ceiling=std_ceiling)
+            pooled = pool_within(sent, trusted, at.social, at.local, floor=std_floor, ceiling=std_ceiling or None)
         else:
             pooled = pool(sent, trusted, otherwise=at.social)
         looking = {
@@ -174,6 +181,11 @@ def surefed(
 def kept_of(record: Record | Nothing, at: Receivers, sent: Belief) -> bool:
     """Whether there is a record of whoever sent this; mixes that a step before the rule made have none."""
     return isinstance(record, Record) and (at.senders is not None or len(sent) == record.known.shape[1])
+
+
+def by_message(table: Tensor, senders: Tensor | None) -> Tensor:
+    """A table by sender as one by message. [receiver, message]"""
+    return table if senders is None else table[:, senders]
 
 
 def disagreement(at: Receivers, local: Belief, c: float, per_layer: bool) -> Tensor:

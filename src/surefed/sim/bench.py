@@ -77,7 +77,7 @@ class Workload:
         """What is played, as an experiment."""
         rule: dict[str, Any] = {"name": self.rule}
         if self.rule == "surefed":
-            rule |= {"kappa": KAPPA, "heading": "off", "std_floor": 0.0}
+            rule |= {"kappa": KAPPA, "heading": "off", "std_floor": 0.0, "std_ceiling": 0.0}
         elif self.rule in RULES and "trim" in options(RULES[self.rule]):
             rule["trim"] = self.clients * 2 // 5
         return Experiment.of({"model": {"name": self.model}, "rule": rule}).change(self.settings)

@@ -192,7 +192,7 @@ def diagonal(world: World, rule: RuleName, band: Band) -> Method[Belief]:
         raise ConfigError("beliefs with a diagonal covariance need a diagonal prior")
     looks = "always" if band.introspection else "never"
     options = {"kappa": band.kappa, "agreement": band.agreement, "introspection": looks}
-    options |= {"heading": "off", "std_floor": 0.0}
+    options |= {"heading": "off", "std_floor": 0.0, "std_ceiling": 0.0}
     judge_rows = RULES[rule](**(options if rule == "surefed" else {}))
     size = max(1, BLOCK // world.clients)
 

@@ -70,7 +70,7 @@ def _by_rule(factor: float, trials: int, seed: int) -> Finding:
     at = Receivers(local, 0, 1, local=local, local_learns=torch.ones(1, dtype=torch.bool))
     messages = Belief(sent, rho_of(torch.full_like(sent, 0.01)))
     hears = torch.ones(1, trials, dtype=torch.bool)
-    rule = RULES["surefed"](kappa=4.0, heading="off", std_floor=0.0)
+    rule = RULES["surefed"](kappa=4.0, heading="off", std_floor=0.0, std_ceiling=0.0)
     trusted = rule.step(at, messages, hears, rule.init(1, trials, messages.weights)).inspection.trusted[0]
     caught_by_prior = abs(factor) > 4 * 10
     return Finding(

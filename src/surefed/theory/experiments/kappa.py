@@ -47,7 +47,7 @@ def _by_rule(weights: int, kappa: float, peer: float, agreement: float, settings
     """Honest peers with normal errors, judged by the rule."""
     peers = 40 * settings.repetitions if weights <= 1000 else 4 * settings.repetitions
     rng = generator(settings.seed, "theory kappa", (weights, kappa, peer, agreement))
-    rule = RULES["surefed"](kappa=kappa, heading="off", std_floor=0.0, agreement=agreement)
+    rule = RULES["surefed"](kappa=kappa, heading="off", std_floor=0.0, std_ceiling=0.0, agreement=agreement)
     errors = torch.from_numpy(rng.standard_normal((peers, weights)))
     own = torch.from_numpy(rng.standard_normal((peers, weights)))
     local = Belief(own, rho_of(torch.ones_like(own)))
