@@ -57,6 +57,39 @@ def test_a_missing_cell_is_not_measured_and_named() -> None:
     assert found("MNIST by writer: SureFED matches benign training under ALIE", sweep(cells)).verdict is Verdict.HOLDS
 
 
+def test_what_those_show_that_were_measured_is_told() -> None:
+    """Zeno is missing: whether all baselines, or all but it, are behind is open, and that one is not is not."""
+    without = [one for one in grid({}) if one.method != "zeno"]
+    names = (
+        (
+            "MNIST by writer: SureFED's worst case",
+            "Missing: Zeno. As far as measured: holds. Worst cases: SureFED 96.0",
+        ),
+        ("MNIST by writer: each baseline fails", "Missing: Zeno. As far as measured: holds. Clean 96.0 %; worst cases"),
+        ("MNIST by writer: SureFED surpasses", "and 1 more. As far as measured: holds. In 20 of 20 pairs; narrowest"),
+    )
+    for claim, said in names:
+        one = found(claim, sweep(without))
+        assert one.verdict is Verdict.UNKNOWN
+        assert said in one.sentence
+        assert "inf" not in one.sentence
+    ahead = [cell(one.method, one.attack, 0.99) if one.method == "clipping" else one for one in without]
+    worst = found("MNIST by writer: SureFED's worst case", sweep(ahead))
+    assert worst.verdict is Verdict.PART
+    assert worst.sentence.endswith("Missing: Zeno. The verdict stands without.")
+
+
+def test_what_is_missing_may_not_be_needed() -> None:
+    """The backdoor is in, and no lower than under others: whatever Zeno did."""
+    cells = [one for one in trojan(1.0, 1.0).cells if one.method != "zeno"]
+    for claim in ("MNIST by writer: the backdoor reaches", "MNIST by writer: SureFED alone keeps the backdoor low"):
+        one = found(claim, sweep(cells))
+        assert one.verdict is Verdict.NOT
+        assert one.sentence.endswith("Missing: Zeno. The verdict stands without.")
+    ours = [one for one in cells if one.method == "surefed"]
+    assert found("MNIST by writer: the backdoor reaches", sweep(ours)).verdict is Verdict.UNKNOWN
+
+
 def test_nothing_is_measured_without_cells_or_by_a_rehearsal() -> None:
     assert {one.verdict for one in decide([])} == {Verdict.UNKNOWN}
     assert {one.verdict for one in decide([sweep(grid({}), quick=True)])} == {Verdict.UNKNOWN}

@@ -1,6 +1,6 @@
 """The claims of the paper's section 5, each decided by code from the cells that were measured.
 
-A claim of which a cell is missing is not measured; rehearsals (`--quick`) measure nothing.
+A claim is not measured where a cell is missing that could change the verdict; rehearsals (`--quick`) measure nothing.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 
 from surefed.report import paper_figures
@@ -41,6 +42,33 @@ def _missing(figures: Mapping[str, float | None], known: Mapping[str, str]) -> F
         return Verdict.UNKNOWN, "No cell that would tell."
     more = f" and {len(gone) - FEW} more" if len(gone) > FEW else ""
     return Verdict.UNKNOWN, f"Missing: {', '.join(gone[:FEW])}{more}."
+
+
+def _judged(
+    figures: Mapping[str, float | None],
+    known: Mapping[str, str],
+    needed: Iterable[str],
+    judge: Callable[[dict[str, float]], Finding],
+) -> Finding:
+    """The finding, also where figures are missing that could not change it.
+
+    Every figure that may be missing must count in one direction only. Where one could change the verdict, the claim is
+    not measured, and the sentence tells what the figures show that are there.
+
+    Args:
+        needed: those without which nothing can be told.
+        judge: decides from the figures that are there; what it is given is its own to change.
+    """
+    there, missing = _there(figures), _missing(figures, known)
+    if missing is None:
+        return judge(there)
+    if not set(needed) < there.keys():
+        return missing
+    verdict, sentence = judge(dict(there))
+    least, most = (judge({**dict.fromkeys(figures, value), **there})[0] for value in (-math.inf, math.inf))
+    if least is most:
+        return least, f"{sentence} {missing[1]} The verdict stands without."
+    return Verdict.UNKNOWN, f"{missing[1]} As far as measured: {verdict.value}. {sentence}"
 
 
 def _there(figures: Mapping[str, float | None]) -> dict[str, float]:
@@ -92,17 +120,19 @@ def surpasses(dataset: str, evidence: Evidence) -> Finding:
     """Whether SureFED is ahead of each baseline under each attack."""
     names = ("surefed", *BASELINES)
     scores = {f"{m} / {a}": evidence.score(dataset, m, a) for m in names for a in NON_STEALTHY}
-    missing = _missing(scores, {})
-    if missing:
-        return missing
-    there = _there(scores)
-    ahead = {(m, a): there[f"surefed / {a}"] - there[f"{m} / {a}"] for m in BASELINES for a in NON_STEALTHY}
-    held = [pair for pair, lead in ahead.items() if _within(-lead, CLOSE)]
-    share = len(held) / len(ahead)
-    verdict = Verdict.HOLDS if share == 1 else Verdict.PART if share >= 0.5 else Verdict.NOT
-    method, attack = min(ahead, key=lambda pair: ahead[pair])
-    closest = f"{called(method, METHODS)} under {called(attack, ATTACKS)}, {signed(ahead[method, attack])} points"
-    return verdict, f"In {len(held)} of {len(ahead)} pairs; narrowest: {closest} {_at(evidence, dataset)}."
+
+    def judge(there: dict[str, float]) -> Finding:
+        pairs = [(m, a) for m in BASELINES for a in NON_STEALTHY if f"{m} / {a}" in there]
+        ahead = {(m, a): there[f"surefed / {a}"] - there[f"{m} / {a}"] for m, a in pairs}
+        held = [pair for pair, lead in ahead.items() if _within(-lead, CLOSE)]
+        share = len(held) / len(ahead)
+        verdict = Verdict.HOLDS if share == 1 else Verdict.PART if share >= 0.5 else Verdict.NOT
+        method, attack = min(ahead, key=lambda pair: ahead[pair])
+        closest = f"{called(method, METHODS)} under {called(attack, ATTACKS)}, {signed(ahead[method, attack])} points"
+        return verdict, f"In {len(held)} of {len(ahead)} pairs; narrowest: {closest} {_at(evidence, dataset)}."
+
+    pairs = {f"{m} / {a}": f"{called(m, METHODS)} under {called(a, ATTACKS)}" for m in names for a in NON_STEALTHY}
+    return _judged(scores, pairs, (f"surefed / {a}" for a in NON_STEALTHY), judge)
 
 
 def _worst_of(dataset: str, method: str, evidence: Evidence) -> float | None:
@@ -114,36 +144,38 @@ def _worst_of(dataset: str, method: str, evidence: Evidence) -> float | None:
 def worst_case(dataset: str, evidence: Evidence) -> Finding:
     """Whether SureFED's worst case is better than the others'."""
     figures = {method: _worst_of(dataset, method, evidence) for method in ("surefed", *BASELINES)}
-    missing = _missing(figures, METHODS)
-    if missing:
-        return missing
-    there = _there(figures)
-    verdict = _all_or_some(there["surefed"] > there[method] for method in BASELINES)
-    return verdict, f"Worst cases: {_listed(there, METHODS)} {_at(evidence, dataset)}."
+
+    def judge(there: dict[str, float]) -> Finding:
+        verdict = _all_or_some(there["surefed"] > there[method] for method in BASELINES if method in there)
+        return verdict, f"Worst cases: {_listed(there, METHODS)} {_at(evidence, dataset)}."
+
+    return _judged(figures, METHODS, ("surefed",), judge)
 
 
 def failures(dataset: str, evidence: Evidence) -> Finding:
     """Whether each baseline fails somewhere."""
     clean = evidence.score(dataset, "surefed", CLEAN)
     figures = {method: _worst_of(dataset, method, evidence) for method in BASELINES}
-    missing = _missing({**figures, CLEAN: clean}, {**METHODS, **ATTACKS})
-    if missing or clean is None:
-        return missing or (Verdict.UNKNOWN, "")
-    there = _there(figures)
-    verdict = _all_or_some(not clean - figure < FAILURE - ROUNDING for figure in there.values())
-    return verdict, f"Clean {points(clean)} %; worst cases: {_listed(there, METHODS)} {_at(evidence, dataset)}."
+
+    def judge(there: dict[str, float]) -> Finding:
+        usual = there.pop(CLEAN)
+        verdict = _all_or_some(not usual - figure < FAILURE - ROUNDING for figure in there.values())
+        return verdict, f"Clean {points(usual)} %; worst cases: {_listed(there, METHODS)} {_at(evidence, dataset)}."
+
+    return _judged({**figures, CLEAN: clean}, {**METHODS, **ATTACKS}, (CLEAN,), judge)
 
 
 def stealth(dataset: str, evidence: Evidence) -> Finding:
     """Whether the main task stays as it is under the Trojan."""
     clean = evidence.score(dataset, "surefed", CLEAN)
     figures = {method: evidence.score(dataset, method, TROJAN) for method in ("surefed", *BASELINES)}
-    missing = _missing({**figures, CLEAN: clean}, {**METHODS, **ATTACKS})
-    if missing or clean is None:
-        return missing or (Verdict.UNKNOWN, "")
-    there = _there(figures)
-    verdict = _all_or_some(_within(clean - figure, ROBUST) for figure in there.values())
-    return verdict, f"Clean {points(clean)} %; {_listed(there, METHODS)} {_at(evidence, dataset)}."
+
+    def judge(there: dict[str, float]) -> Finding:
+        usual = there.pop(CLEAN)
+        verdict = _all_or_some(_within(usual - figure, ROBUST) for figure in there.values())
+        return verdict, f"Clean {points(usual)} %; {_listed(there, METHODS)} {_at(evidence, dataset)}."
+
+    return _judged({**figures, CLEAN: clean}, {**METHODS, **ATTACKS}, (CLEAN, "surefed"), judge)
 
 
 def _fooled(dataset: str, evidence: Evidence) -> dict[str, float | None]:
@@ -152,29 +184,27 @@ def _fooled(dataset: str, evidence: Evidence) -> dict[str, float | None]:
 
 def backdoor(dataset: str, evidence: Evidence) -> Finding:
     """Whether the backdoor stays as low as in the paper."""
-    figures = _fooled(dataset, evidence)
-    missing = _missing(figures, METHODS)
-    if missing:
-        return missing
-    there = _there(figures)
-    ours, printed = there.pop("surefed"), paper_figures.BACKDOOR[dataset]["surefed"][1] / 100
-    lowest = all(ours < figure for figure in there.values())
-    verdict = Verdict.HOLDS if _within(ours - printed, ROBUST) else Verdict.PART if lowest else Verdict.NOT
-    return verdict, f"{points(ours)} % here; {_listed(there, METHODS)} {_at(evidence, dataset)}."
+
+    def judge(there: dict[str, float]) -> Finding:
+        ours, printed = there.pop("surefed"), paper_figures.BACKDOOR[dataset]["surefed"][1] / 100
+        lowest = all(ours < figure for figure in there.values())
+        verdict = Verdict.HOLDS if _within(ours - printed, ROBUST) else Verdict.PART if lowest else Verdict.NOT
+        return verdict, f"{points(ours)} % here; {_listed(there, METHODS)} {_at(evidence, dataset)}."
+
+    return _judged(_fooled(dataset, evidence), METHODS, ("surefed",), judge)
 
 
 def alone(dataset: str, evidence: Evidence) -> Finding:
     """Whether only SureFED keeps the backdoor low."""
-    figures = _fooled(dataset, evidence)
-    missing = _missing(figures, METHODS)
-    if missing:
-        return missing
-    there = _there(figures)
-    ours = there.pop("surefed")
-    only = ours < LOW and all(figure >= LOW for figure in there.values())
-    lowest = all(ours < figure for figure in there.values())
-    verdict = Verdict.HOLDS if only else Verdict.PART if lowest else Verdict.NOT
-    return verdict, f"SureFED {points(ours)} %; {_listed(there, METHODS)} {_at(evidence, dataset)}."
+
+    def judge(there: dict[str, float]) -> Finding:
+        ours = there.pop("surefed")
+        only = ours < LOW and all(figure >= LOW for figure in there.values())
+        lowest = all(ours < figure for figure in there.values())
+        verdict = Verdict.HOLDS if only else Verdict.PART if lowest else Verdict.NOT
+        return verdict, f"SureFED {points(ours)} %; {_listed(there, METHODS)} {_at(evidence, dataset)}."
+
+    return _judged(_fooled(dataset, evidence), METHODS, ("surefed",), judge)
 
 
 def average_worst(evidence: Evidence) -> Finding:
