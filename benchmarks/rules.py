@@ -67,7 +67,7 @@ def main() -> None:
     )
     rules = {name: factory() for name, factory in RULES.items()} | {
         "surefed, auto": RULES["surefed"](kappa="auto"),
-        "surefed, floor": RULES["surefed"](std_floor=0.5),
+        "surefed, floor": RULES["surefed"](std_floor=0.5, std_ceiling=0.0),
         "krum, nnm": preceded(RULES["krum"](), BEFORE["nnm"]()),
         "median, bucketing": preceded(RULES["median"](), BEFORE["bucketing"]()),
     }

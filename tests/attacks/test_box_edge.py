@@ -42,7 +42,7 @@ def test_surefed_trusts_whatever_stays_inside_the_band_of_its_only_honest_client
     known = tiny()
     sent = box_edge(fraction=fraction, kappa=3.0).tamper(known, liars())
     at = Receivers(known.seen, 0, 1, local=known.honest_local, local_learns=torch.tensor([True]))
-    rule = RULES["surefed"](kappa=3.0, heading="off", std_floor=0.0)
+    rule = RULES["surefed"](kappa=3.0, heading="off", std_floor=0.0, std_ceiling=0.0)
     outcome = rule.step(at, sent, torch.ones(1, 1, dtype=torch.bool), rule.init(1, 1, sent.weights))
     assert outcome.inspection.trusted.item() is trusted
 

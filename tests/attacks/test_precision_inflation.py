@@ -23,7 +23,7 @@ def test_surefed_trusts_the_same_and_follows_the_liars() -> None:
     rng = torch.Generator().manual_seed(0)
     learned = Belief(0.1 * torch.randn(6, 13, generator=rng), rho_of(torch.full((6, 13), 0.1)))
     at = Receivers(learned, 3, 9, local=learned, local_learns=~MALICIOUS)
-    rule = RULES["surefed"](heading="off", std_floor=0.0)
+    rule = RULES["surefed"](heading="off", std_floor=0.0, std_ceiling=0.0)
     lied = precision_inflation().send(learned, scene(learned), liars()).belief
     before, after = (rule.step(at, sent, EDGES, rule.init(6, 6, sent.weights)) for sent in (learned, lied))
     assert after.inspection.trusted.all()

@@ -31,18 +31,22 @@ def made(
     def random(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=rng)
 
-    heard = torch.rand(receivers, senders, generator=rng) < 0.8
+    heard, known = (torch.rand(receivers, senders, generator=rng) < share for share in (0.8, 0.7))
     record = pushes.begin(receivers, senders, weights)._replace(
-        course=random(receivers, weights), pull=random(receivers, weights), heard=heard
+        course=random(receivers, weights), pull=random(receivers, weights), heard=heard, known=heard | known
     )
     edges = torch.rand(receivers, senders, generator=rng) < 0.8
-    return record, random(receivers, weights), random(receivers, weights), random(senders, weights), edges
+    before, after, sent = random(receivers, weights), random(receivers, weights), random(senders, weights)
+    sent *= torch.tensor([1.0, 10.0, 100.0])[torch.arange(senders) % 3][:, None]  # some count more, some the most
+    return record, before, after, sent, edges
 
 
 SUMS = ("along", "pulled", "weight", "seen")
 
 
-def plainly(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor) -> list[list[list[float]]]:
+def plainly(
+    record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor, fit: Tensor
+) -> list[list[list[float]]]:
     """What the sums become, pair by pair; the receiver's own push is the last of each row."""
     sums = [[list(row) for row in getattr(record, name).tolist()] for name in SUMS]
     for i, before in enumerate(previous.tolist()):
@@ -55,9 +59,10 @@ def plainly(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edg
         company = int(record.heard[i].sum()) > 1
         for j, message in enumerate([*sent.tolist(), learned[i].tolist()]):
             itself = j == len(sent)
-            if company and (itself or (bool(record.heard[i, j]) and bool(edges[i, j]))):
+            fellow = not itself and (bool(record.heard[i, j]) or (bool(record.known[i, j]) and bool(fit[i, j])))
+            if company and (itself or (fellow and bool(edges[i, j]))):
                 push = [b - a for a, b in zip(before, message, strict=True)]
-                size = max(1.0, math.hypot(*push) / (4 * longest))
+                size = min(50.0, max(1.0, math.hypot(*push) / (4 * longest))) if cosine(course, push) < 0 else 1.0
                 values = size * cosine(course, push), size * cosine(pull, push), size, 1.0
                 for one, value in zip(sums, values, strict=True):
                     one[i][j] = 0.98 * one[i][j] + 0.02 * value
@@ -67,9 +72,10 @@ def plainly(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edg
 @given(seed=SEEDS)
 def test_a_round_is_weighed_as_a_plain_loop_would(seed: int) -> None:
     record, previous, learned, sent, edges = made(seed)
+    fit = torch.rand(edges.shape, generator=torch.Generator().manual_seed(seed)) < 0.5
     for _ in range(2):
-        after = pushes.weigh(record, previous, learned, sent, edges, edges, **LIMITS)
-        for name, wanted in zip(SUMS, plainly(record, previous, learned, sent, edges), strict=True):
+        after = pushes.weigh(record, previous, learned, sent, edges, fit, **NEVER)
+        for name, wanted in zip(SUMS, plainly(record, previous, learned, sent, edges, fit), strict=True):
             assert torch.allclose(getattr(after, name), torch.tensor(wanted), atol=1e-5), name
         record = after
 
@@ -108,17 +114,28 @@ def test_a_push_is_measured_by_the_longest_of_ones_own_of_late() -> None:
     assert counted.tolist() == pytest.approx([40 / (4 * 4.802), 1.0, 1.0], abs=1e-4)
 
 
-def test_what_is_not_fit_to_be_trusted_counts_against_its_sender_only() -> None:
-    """Two push forth and two back, one of each as far as its message may be trusted."""
-    record = pushes.begin(1, 4, 4)._replace(heard=torch.ones(1, 4, dtype=torch.bool))
+def test_a_huge_push_forth_counts_once_and_a_push_back_fifty_times_at_most() -> None:
+    """Else who flips nine updates would make them good by one huge truth, and one lie would outlast the record."""
+    record = pushes.begin(1, 3, 4)._replace(heard=torch.ones(1, 3, dtype=torch.bool))
     record.course[0, 0] = record.pull[0, 0] = 1.0
+    still, learned, everybody = torch.zeros(1, 4), torch.tensor([[1.0, 0, 0, 0]]), torch.ones(1, 3, dtype=torch.bool)
+    sent = torch.tensor([[8000.0], [-20.0], [-8000.0]]) * learned
+    after = pushes.weigh(record, still, learned, sent, everybody, everybody, **NEVER)
+    assert after.along[0].tolist() == pytest.approx([0.02, -0.1, -1.0, 0.02])
+    assert after.weight[0].tolist() == pytest.approx([0.02, 0.1, 1.0, 0.02])
+    assert after.seen[0].tolist() == pytest.approx([0.02] * 4)
+
+
+def test_silence_or_garbage_in_between_hides_no_lie() -> None:
+    """Of senders not heard in the round before, those are weighed that were once, and would be now."""
+    yes, no = True, False
+    record = pushes.begin(1, 4, 4)._replace(
+        heard=torch.tensor([[yes, yes, no, no]]), known=torch.tensor([[yes, yes, yes, no]])
+    )
     still, learned, everybody = torch.zeros(1, 4), torch.tensor([[1.0, 0, 0, 0]]), torch.ones(1, 4, dtype=torch.bool)
-    sent = torch.tensor([[2.0], [2.0], [-2.0], [-8.0]]) * learned
-    fit = torch.tensor([[True, False, True, False]])
-    after = pushes.weigh(record, still, learned, sent, everybody, fit, **NEVER)
-    assert after.along[0].tolist() == pytest.approx([0.02, 0.0, -0.02, -0.04, 0.02])
-    assert after.weight[0].tolist() == pytest.approx([0.02, 0.0, 0.02, 0.04, 0.02])
-    assert after.seen[0].tolist() == pytest.approx([0.02, 0.0, 0.02, 0.02, 0.02])
+    for fit, seen in (([yes, no, yes, yes], [1, 1, 1, 0, 1]), ([yes, no, no, yes], [1, 1, 0, 0, 1])):
+        after = pushes.weigh(record, still, learned, torch.ones(4, 4), everybody, torch.tensor([fit]), **NEVER)
+        assert (after.seen > 0)[0].tolist() == [bool(one) for one in seen]
 
 
 @given(seed=SEEDS)
@@ -336,7 +353,7 @@ def test_the_course_is_where_the_belief_went() -> None:
     after = pushes.move_on(record, previous, learned, edges)
     assert torch.allclose(after.course, 0.98 * record.course + 0.02 * (learned - previous))
     assert torch.equal(after.heard, edges)
-    assert torch.equal(after.known, edges)
+    assert torch.equal(after.known, record.known | edges)
     assert torch.equal(pushes.move_on(after, previous, learned, ~edges).known, torch.ones_like(edges))
 
 

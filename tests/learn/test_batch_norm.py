@@ -138,7 +138,7 @@ def test_surefed_leaves_certain_weights_out_of_the_band_and_averages_them(kappa:
     certain = torch.tensor([False, False, True])
     mean = torch.tensor([[0.0, 0.0, 5.0], [0.0, 0.0, -1.0], [0.0, 0.9, 0.0]])
     sent = Belief(mean, torch.tensor([[-3.0, -3.0, -13.0], [-3.0, -3.0, 4.0], [-3.0, -3.0, -3.0]]))
-    rule = RULES["surefed"](kappa=kappa, heading="off", std_floor=0.0)
+    rule = RULES["surefed"](kappa=kappa, heading="off", std_floor=0.0, std_ceiling=0.0)
     outcome = rule.step(receivers(certain), sent, torch.ones(1, 3, dtype=torch.bool), rule.init(1, 3, sent.weights))
     assert outcome.inspection.trusted.tolist() == [[True, True, False]]
     assert outcome.inspection.outside.tolist() == [[0, 0, 1]]

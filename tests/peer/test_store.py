@@ -10,6 +10,7 @@ import torch
 from surefed.core import RecordError
 from surefed.peer.lone import Lone
 from surefed.peer.store import PUBLISHED, STATE, Store
+from surefed.sim import checkpoint
 from tests.peer.federations import Trial, trial
 
 
@@ -66,6 +67,18 @@ def test_a_damaged_state_is_refused(made: Trial, tmp_path: Path) -> None:
     whole = (tmp_path / STATE).read_bytes()
     (tmp_path / STATE).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(RecordError, match="damaged"):
+        Store(tmp_path, "me").load(lone)
+
+
+def test_the_state_of_a_version_that_remembered_less_is_refused(
+    made: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lone = played(made, 1)
+    pack = checkpoint.pack
+    with monkeypatch.context() as before:
+        before.setattr(checkpoint, "pack", lambda world: {n: v for n, v in pack(world).items() if n != "rule.longest"})
+        Store(tmp_path, "me").save(lone, {}, b"")
+    with pytest.raises(RecordError, match="older version; move it away"):
         Store(tmp_path, "me").load(lone)
 
 

@@ -153,6 +153,17 @@ def test_a_floor_under_received_stds_closes_the_hole_of_forged_variances() -> No
     )
 
 
+def test_a_ceiling_over_received_stds_keeps_claims_of_doubt_from_spreading() -> None:
+    """Two of three claim a std of 10 beside a local 0.1: read as 0.2, the precision is (100 + 25 + 25) / 3."""
+    local = Belief(torch.zeros(1, 1), rho_of(torch.tensor([[0.1]])))
+    sent = Belief(torch.zeros(3, 1), rho_of(torch.tensor([[0.1], [10.0], [10.0]])))
+    at = Receivers(sent[:1], 0, 1, local=local, local_learns=torch.tensor([True]))
+    hears = torch.ones(1, 3, dtype=torch.bool)
+    pooled = step(surefed(kappa=2.0, std_ceiling=2.0), at, sent, hears).social
+    assert pooled.std.item() == pytest.approx(50**-0.5, rel=1e-3)
+    assert step(surefed(kappa=2.0), at, sent, hears).social.std.item() == pytest.approx((100.02 / 3) ** -0.5, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"c": 0.0}, {"band_std": -1.0}, {"std_floor": 2.0}, {"std_ceiling": 0.5}, {"per_layer": True}],
@@ -274,7 +285,7 @@ def test_who_has_not_moved_has_no_heading() -> None:
 def test_a_heading_of_anything_leaves_the_band_to_decide(seed: int) -> None:
     at, sent, edges = world(seed)
     loose = step(
-        headed(heading=0.0, lowest=-1.0, against=0.0, ahead=0.0, kappa=4.0, std_floor=0.0, std_ceiling=0.0),
+        headed(heading=0.0, lowest=-1.0, against=0.0, ahead=0.0, adrift=0.0, kappa=4.0, std_floor=0.0, std_ceiling=0.0),
         at,
         sent,
         edges,

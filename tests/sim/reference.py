@@ -95,6 +95,8 @@ class Reference:
     elsewhere: int = 0
     dragged: int = 0
     turncoats: int = 0
+    long: int = 0
+    again: int = 0
 
     def free_energy(self, model: Model, prior: Normal, inputs: Tensor, labels: Tensor, eps: Tensor) -> Tensor:
         """KL[q || prior] - E_q[log P(D)], one draw; per sample, and with the KL shared by the round's batches."""
@@ -155,7 +157,7 @@ class Reference:
 
     @torch.no_grad()
     def weigh(self, at: int, sent: list[tuple[Tensor, Tensor]], passed: set[int]) -> None:
-        """This round's pushes, those that passed the other tests or go back, and the verdicts that follow."""
+        """This round's pushes, and the verdicts that follow. passed: who passed the other tests."""
         old, new = self.before[at], self.clients[at].social.mean.detach()
         felt = self.records.setdefault(at, Felt(torch.zeros_like(old), torch.zeros_like(old)))
         felt.pull = 0.9 * felt.pull + 0.1 * (new - old)
@@ -164,10 +166,12 @@ class Reference:
         taken = float(felt.course.double() @ felt.pull.double()) / max(float(felt.pull.double().norm()), 1e-30)
         dragged = self.adrift > 0 and taken < -self.adrift * felt.longest
         if len(felt.heard) > 1:
-            for j, mean in [*((j, sent[j][0]) for j in felt.heard if self.edges[at, j]), (-1, new)]:
-                if j >= 0 and j not in passed and cosine(course, mean - old) >= 0:
-                    continue
+            those = {j for j in felt.heard | (felt.known & passed) if self.edges[at, j]}
+            self.again += len(those - felt.heard)
+            for j, mean in [*((j, sent[j][0]) for j in those), (-1, new)]:
                 size = max(1.0, float((mean - old).double().norm() / (pushes.FAR * felt.longest)))
+                size = min(size, pushes.MOST) if cosine(course, mean - old) < 0 else 1.0
+                self.long += size > 1
                 for sums, value in (
                     (felt.along, size * cosine(course, mean - old)),
                     (felt.pulled, size * cosine(felt.pull, mean - old)),

@@ -130,6 +130,7 @@ def test_the_engine_equals_the_papers_algorithm(
         assert "ahead" in verdicts, "the test must see senders that are far ahead"
         assert slow.out > 3 or attack["name"] != "sign_flip", "the test must see senders that are not heard any more"
         assert slow.idle > 0 or attack["name"] != "gaussian", "the test must see senders that are not cleared in time"
+        assert slow.long > 0, "the test must see pushes that count more than once"
         assert slow.elsewhere > 0 or attack["name"] != "gaussian", "the test must see courses that are not shared"
     assert int(setup.malicious.sum()) == (0 if attack["name"] == "none" else 3)
     assert not setup.graph.edges(0).all()

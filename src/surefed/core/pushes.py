@@ -2,8 +2,8 @@
 
 A push is what was sent minus the receiver's social belief before the round. One round says little about it. Over many,
 whoever sends its updates turned round pushes against the course of those that learn, and whoever drags all others
-pushes along the course far more than any data would. A push that is longer than any honest one counts as much as it is
-long: one huge lie is not made good by many small truths.
+pushes along the course far more than any data would. A push back that is longer than any honest one counts more than
+once: one huge lie is not made good by many small truths. A push forth never does, or one huge truth would.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ CLEAR, AGAIN = 2.0, 4.0
 pushing back a little, and before one that was cleared is found against us after all: once all is learned, pushes are
 noise. The former is also the least that a push far ahead is compared with."""
 FAR = 4.0
-"""How many times as long as the longest of the receiver's own of late a push may be and count once; longer ones count
-accordingly more. The longest, because once all is learned an honest push may be fifty times as long as most."""
+"""How many times as long as the longest of the receiver's own of late a push back may be and count once; longer ones
+count accordingly more. The longest, because once all is learned an honest push may be fifty times as long as most."""
+MOST = 50.0
+"""What a push counts at most: as much as all others that are remembered."""
 ALIKE = 2.0
 """How many times as much, or as little, as the receiver itself a sender may push forth to be cleared."""
 
@@ -95,10 +97,9 @@ def weigh(
 ) -> Record:
     """The record after this round's pushes, and who is out for it.
 
-    Only senders that were trusted in the round before are weighed: the receiver's belief is then a pool they are part
-    of, and their push tells what they would change about it. A message that is not fit to be trusted now moves nobody
-    and earns nothing, but counts where it pushes back. The course counts unless the receiver's own data pull the other
-    way; then the pull does. A sender is
+    Senders are weighed that were trusted in the round before, or were once and would be now: the receiver's belief is a
+    pool they are part of, and their push tells what they would change about it. The course counts unless the receiver's
+    own data pull the other way; then the pull does. A sender is
 
     - AGAINST, and out for good, when it pushes back along the course more than `against` times as much as the receiver
       itself pushes forth, and pushes back along the pull as well; or when it pushes back at all and has not been
@@ -133,15 +134,16 @@ def weigh(
     course = torch.where(forth, record.course, pull)
     *felt, length = _felt(course, pull, previous, learned, sent, edges)
     longest = torch.maximum(MEMORY * record.longest, length[:, -1:])
-    counts = (length / (FAR * longest)).nan_to_num(1.0, 1.0).clamp_min(1.0)
+    counts = (length / (FAR * longest)).nan_to_num(1.0, 1.0).clamp(1.0, MOST)
+    counts = torch.where(felt[0] < 0, counts, 1.0)
     felt = [*(counts * cosine for cosine in felt), counts]
-    hears = edges & (fit | (felt[0][:, :-1] < 0))
+    hears = edges
     if senders is not None:
         whose = _whose(senders, record)
-        felt = [torch.cat(((one[:, :-1] * hears) @ whose, one[:, -1:]), 1) for one in felt]
-        hears = (hears.float() @ whose) > 0
+        felt = [torch.cat(((one[:, :-1] * edges) @ whose, one[:, -1:]), 1) for one in felt]
+        hears, fit = ((one.float() @ whose) > 0 for one in (edges, fit))
     company = record.heard.sum(1, keepdim=True) > 1  # oneself and somebody else
-    weighed = torch.cat((record.heard & hears & company, company), 1)
+    weighed = torch.cat((hears & (record.heard | (record.known & fit)) & company, company), 1)
     keep, add = torch.where(weighed, MEMORY, 1.0), torch.where(weighed, 1 - MEMORY, 0.0)
     kept = zip((record.along, record.pulled, record.weight), felt, strict=True)
     along, pulled, weight = (keep * before + add * now for before, now in kept)

@@ -67,6 +67,8 @@ class Store:
         begun = checkpoint.pack(lone.world)
         tensors["trusted"] = begun["trusted"]
         if isinstance(lone.world.state, Record) and "sites" in said:
+            if not {f"rule.{name}" for name in Record._fields} <= tensors.keys():
+                raise RecordError(f"{path} was written by an older version; move it away to begin anew")
             record = Record(**{name: tensors[f"rule.{name}"] for name in Record._fields})
             now = pushes.carried(record, said["sites"], lone.sites)
             tensors |= {f"rule.{name}": value for name, value in now._asdict().items()}
