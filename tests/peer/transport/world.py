@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import signal
@@ -26,10 +28,17 @@ SITES = ("ada", "bob", "cyd")
 KINDS = ("memory", "grpc", "zenoh")
 
 
+_TURN = itertools.count()
+
+
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A port that nobody listens on, of this worker's own, and below those that outgoing connections are given."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    while True:
+        port = 20_000 + 1_000 * (worker % 12) + next(_TURN) % 1_000
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
 
 
 def eventually(holds: Callable[[], object], seconds: float = 60.0) -> bool:
