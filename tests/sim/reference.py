@@ -96,7 +96,6 @@ class Reference:
     dragged: int = 0
     turncoats: int = 0
     long: int = 0
-    again: int = 0
 
     def free_energy(self, model: Model, prior: Normal, inputs: Tensor, labels: Tensor, eps: Tensor) -> Tensor:
         """KL[q || prior] - E_q[log P(D)], one draw; per sample, and with the KL shared by the round's batches."""
@@ -167,7 +166,6 @@ class Reference:
         dragged = self.adrift > 0 and taken < -self.adrift * felt.longest
         if len(felt.heard) > 1:
             those = {j for j in felt.heard | (felt.known & passed) if self.edges[at, j]}
-            self.again += len(those - felt.heard)
             for j, mean in [*((j, sent[j][0]) for j in those), (-1, new)]:
                 size = max(1.0, float((mean - old).double().norm() / (pushes.FAR * felt.longest)))
                 size = min(size, pushes.MOST) if cosine(course, mean - old) < 0 else 1.0

@@ -130,8 +130,8 @@ def weigh(
         against, ahead, adrift: 0 for never.
     """
     pull = SHORT * record.pull + (1 - SHORT) * (learned - previous)
-    forth = (record.course * pull).sum(1, keepdim=True) > 0
-    course = torch.where(forth, record.course, pull)
+    taken = (record.course * pull).sum(1, keepdim=True)  # forth along the pull, or back
+    course = torch.where(taken > 0, record.course, pull)
     *felt, length = _felt(course, pull, previous, learned, sent, edges)
     longest = torch.maximum(MEMORY * record.longest, length[:, -1:])
     counts = (length / (FAR * longest)).nan_to_num(1.0, 1.0).clamp(1.0, MOST)
@@ -168,7 +168,6 @@ def weigh(
     idle = clear & ~cleared & (told >= FULL) & (theirs < 0)
     hostile = (turned | idle) & (against > 0)
     if adrift > 0:
-        taken = (record.course * pull).sum(1, keepdim=True)
         dragged = taken < -adrift * longest * pull.norm(dim=1, keepdim=True)
         hostile |= open_ & dragged & (told >= FULL) & (theirs < -least) & returns
     alike = (theirs * ALIKE >= own) & (theirs <= ALIKE * own)

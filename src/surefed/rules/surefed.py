@@ -132,19 +132,19 @@ def surefed(
         distances = None
         if at.detail or agreement < 1:
             distances = measure(local, width, sent.mean, detail=True, edges=edges)
-            trusted = confidence_set(distances, same_way, sent.weights, agreement)
+            fit = confidence_set(distances, same_way, sent.weights, agreement)
         else:
-            trusted = inside(local, width, sent.mean, same_way)
-        fault = torch.where(trusted, 0, torch.where(same_way, 3, 1))
+            fit = inside(local, width, sent.mean, same_way)
         if keeps:
             assert at.previous is not None
             before, after = at.previous.mean, at.social.mean
             limits = {"against": against, "ahead": ahead, "adrift": adrift}
-            record = pushes.weigh(record, before, after, sent.mean, edges, trusted, at.senders, **limits)
+            record = pushes.weigh(record, before, after, sent.mean, edges, fit, at.senders, **limits)
             out = by_message(record.out, at.senders)
-            trusted, fault = trusted & (out == 0), torch.where(out > 0, out, fault)
+        trusted = fit & (out == 0)
         seen = Inspection(trusted)
         if distances is not None:
+            fault = torch.where(out > 0, out, torch.where(fit, 0, torch.where(same_way, 3, 1)))
             found = (distances.outside, distances.worst, distances.sigmas)
             seen = Inspection(trusted, *found, going, (fault * edges).to(torch.uint8))
         if bounded:
