@@ -1,6 +1,7 @@
 """What one GPU does: milliseconds a round, the update's share of the bandwidth, many clients, cells side by side.
 
     python benchmarks/gpu.py [--rounds 50] [--seconds 8]
+    python benchmarks/gpu.py --kernels "CNN, zeno"    # what a round of it is made of
 
 The workload is that of `surefed bench`: 50 clients, the paper's CNN, 5 batches of 5, a band that everybody passes,
 complete graph.
@@ -34,6 +35,9 @@ ROUNDS: dict[str, dict[str, Any]] = {
     "CNN, kappa = auto": {"settings": ("rule.kappa=auto",)},
     "CNN, bayp2pfl": {"rule": "bayp2pfl"},
     "CNN, fedavg (plain networks)": {"rule": "fedavg"},
+    "CNN, trimmed_mean": {"rule": "trimmed_mean"},
+    "CNN, fltrust": {"rule": "fltrust"},
+    "CNN, zeno": {"rule": "zeno", "settings": ("rule.drop=20",)},
     "ResNet-20": {"model": "resnet20"},
 }
 WEIGHTS = 97_982
@@ -64,9 +68,26 @@ def rounds(count: int) -> None:
         print(f"| {name} | {1000 * spent:.2f} ms |", flush=True)
 
 
+def kernels(names: list[str], count: int = 20, most: int = 45) -> None:
+    """Microseconds a round of each kernel, the dearest first, and how often it is called."""
+    for name in names:
+        setup, world = started(**ROUNDS[name])
+        spent = seconds(setup, world, count)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as found:
+            for _ in range(count):
+                play_round(setup, world)
+            torch.cuda.synchronize()
+        rows = sorted(found.key_averages(), key=lambda row: -row.self_device_time_total)
+        busy = sum(row.self_device_time_total for row in rows) / count
+        print(f"\n{name}: {1e6 * spent:.0f} us a round, kernels {busy:.0f}")
+        for row in rows[:most]:
+            took, often = row.self_device_time_total / count, row.count / count
+            print(f"{took:9.1f} us {often:6.1f} x  {row.key[:110]}", flush=True)
+
+
 def update() -> None:
     """The update alone: it reads nine arrays and writes seven."""
-    kernels: Any = importlib.import_module("surefed.learn.cuda.update")
+    module: Any = importlib.import_module("surefed.learn.cuda.update")
     told: Any = importlib.import_module("surefed.learn.cuda.round")
     rows = 100
     arrays = [torch.randn(rows, WEIGHTS, device="cuda").abs() for _ in range(10)]
@@ -74,7 +95,7 @@ def update() -> None:
     sums, round = torch.zeros(rows, device="cuda"), torch.ones(1, dtype=torch.int64, device="cuda")
 
     def step() -> None:
-        kernels.update[(rows, -(-WEIGHTS // (256 * told.GROUPS)))](
+        module.update[(rows, -(-WEIGHTS // (256 * told.GROUPS)))](
             *arrays, *keys, few, few, few, sums, round, 1, 5, 0.1, 0.999, 0.001, -13.8, 10.0, 1e15, 0.0,
             WEIGHTS=WEIGHTS, FIXED=False, HALF=False, DITHER=1 << 31, GROUPS=told.GROUPS, num_warps=told.WARPS,
         )  # fmt: skip
@@ -182,10 +203,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--kernels", action="append", choices=ROUNDS, help="only say what such a round is made of")
     parser.add_argument("--cell", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.cell is not None:
         cell(given.cell)
+        return
+    if given.kernels:
+        kernels(given.kernels)
         return
     print(f"| {torch.cuda.get_device_name()}, torch {torch.__version__} | a round |\n|---|--:|")
     rounds(given.rounds)
