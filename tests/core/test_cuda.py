@@ -15,9 +15,10 @@ pytest.importorskip("triton", reason="Triton is not installed; it comes with tor
 
 from surefed.core import STD_MAX, STD_MIN, Belief, Stream, headings, introspect, measure, pool, pool_within
 from surefed.core.cuda import edges as along
-from surefed.core.cuda import heading, noise, pooling
+from surefed.core.cuda import heading, noise, pooling, pushes
 from surefed.core.cuda.repair import repair
 from surefed.core.cuda.trimming import trimmed as trimmed_there
+from surefed.core.pushes import AGAINST, AHEAD, CLEARED, Record, _weigh_there, weigh
 from surefed.core.robust import half, trimmed
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -174,3 +175,77 @@ def test_a_trimmed_mean_is_what_torch_makes_of_the_sorted(senders: int) -> None:
         found = trimmed_there(*(value.to(DEVICE) for value in (values, edges, drop, own))).cpu()
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
     assert torch.equal(found[2], own[2])
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of the interpreter, for the 1e20
+@pytest.mark.parametrize("clients", [64, 4])
+def test_products_of_pushes_are_those_of_plain_sums(clients: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if clients < 16 and DEVICE == "cuda":
+        clients = 16  # the least that tensor cores take
+    monkeypatch.setattr(pushes, "CLIENTS", clients)
+    rng = torch.Generator().manual_seed(1)
+    course, pull, before, after = (torch.randn(RECEIVERS, WEIGHTS, generator=rng) for _ in range(4))
+    sent = torch.randn(SENDERS, WEIGHTS, generator=rng) + 30.0
+    sent[3] = 1e20  # squares that no float32 holds are its own affair
+    before, after = before + 30.0, after + 30.0
+    given = (value.to(DEVICE) for value in (course, pull, before, after, sent))
+    fresh, pairs, alone = (value.cpu() for value in pushes.products(*given, 0.9))
+    course, pull, before, after, sent = (value.double() for value in (course, pull, before, after, sent))
+    own = after - before
+    drawn = 0.9 * pull + 0.1 * own
+    push = sent[None] - before[:, None]  # [receiver, sender, weight]
+    torch.testing.assert_close(fresh.double(), drawn, rtol=1e-6, atol=1e-6)
+    for found, way in zip(pairs, (course[:, None], drawn[:, None], push), strict=True):
+        sound = torch.arange(SENDERS) != 3
+        torch.testing.assert_close(found[:, sound], (way * push).sum(2)[:, sound], rtol=1e-4, atol=5e-3)
+    wanted = [(one * other).sum(1) for one, other in ((course, own), (drawn, own), (own, own))]
+    wanted += [(one * other).sum(1) for one, other in ((course, course), (drawn, drawn), (course, drawn))]
+    torch.testing.assert_close(alone, torch.stack(wanted), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("limits", [(0.5, 3.0, 0.03), (0.0, 3.0, 0.0), (0.5, 0.0, 0.0)])
+def test_verdicts_are_those_of_torch(limits: tuple[float, float, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surefed.core.cuda._HERE", False)  # else torch would not be asked on a GPU
+    rng = torch.Generator().manual_seed(2)
+    clients, weights = 40, 4096
+
+    def table(low: float, high: float) -> Tensor:
+        return low + (high - low) * torch.rand(clients, clients + 1, generator=rng)
+
+    def some(share: float) -> Tensor:
+        return torch.rand(clients, clients, generator=rng) < share
+
+    course, pull, previous, own = (torch.randn(clients, weights, generator=rng) for _ in range(4))
+    own += torch.where(torch.rand(clients, 1, generator=rng) < 0.5, course, pull)
+    sent = previous.mean(0) + torch.randn(clients, weights, generator=rng) * 10 ** torch.rand(clients, 1, generator=rng)
+    weight = table(0.5, 2.0)
+    along, seen = weight * table(-0.4, 0.6), table(0.2, 1.0)
+    seen[:, -1] = 1.0
+    along[:, -1] = along[:, -1].abs()
+    along[:10, -1] *= 0.02  # next to nothing of their own: nobody is judged
+    verdict = torch.tensor([0, CLEARED, AGAINST, AHEAD], dtype=torch.uint8)[
+        torch.multinomial(torch.tensor([0.4, 0.5, 0.08, 0.02]), clients**2, replacement=True, generator=rng)
+    ].view(clients, clients)
+    verdict[:20] = verdict[:20].masked_fill(verdict[:20] == AHEAD, 0)
+    along[20:] *= 0.1  # else somebody is ahead everywhere
+    along[20:, -1] += 0.3
+    along[35:, -1], along[35:, 5], seen[35:, 5], verdict[35:, 5] = 0.2 * weight[35:, -1], weight[35:, 5], 1.0, 0
+    heard = some(0.8)
+    heard[3] = False
+    record = Record(
+        course, pull, 5 * torch.rand(clients, 1, generator=rng), along, table(-1, 1), weight, seen, heard,
+        heard | some(0.1), verdict,
+    )  # fmt: skip
+    record, previous, learned, sent, edges, fit = (
+        Record(*(value.to(DEVICE) for value in one)) if isinstance(one, Record) else one.to(DEVICE)
+        for one in (record, previous, previous + own, sent, some(0.9), some(0.9))
+    )
+    options = dict(zip(("against", "ahead", "adrift"), limits, strict=True))
+    wanted = weigh(record, previous, learned, sent, edges, fit, **options)
+    found = _weigh_there(record, previous, learned, sent, edges, fit, limits)
+    assert torch.equal(found.verdict, wanted.verdict)
+    for name, mine, theirs in zip(Record._fields, found, wanted, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=2e-4, atol=2e-5, msg=lambda text, name=name: f"{name}: {text}")
+    changed = wanted.verdict[wanted.verdict != record.verdict]
+    asked = {CLEARED} | ({AGAINST} if limits[0] else set()) | ({AHEAD} if limits[1] else set())
+    assert set(changed.tolist()) == asked

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from surefed.core import cuda
 from surefed.core.heading import PAIRS, TILE, few
 
 MEMORY = 0.98
@@ -39,6 +40,12 @@ ALIKE = 2.0
 
 CLEARED, AGAINST, AHEAD = 1, 2, 4
 """Verdicts; the last two are indices of FAULTS."""
+
+TERMS = {
+    "MEMORY": MEMORY, "SOON": SOON, "ENOUGH": ENOUGH, "LONG": LONG, "FULL": FULL, "CLEAR": CLEAR, "AGAIN": AGAIN,
+    "FAR": FAR, "MOST": MOST, "ALIKE": ALIKE, "CLEARED": CLEARED, "AGAINST": AGAINST, "AHEAD": AHEAD,
+}  # fmt: skip
+"""All of these that the kernel must be told."""
 
 
 class Record(NamedTuple):
@@ -129,10 +136,9 @@ def weigh(
             int64 [message]
         against, ahead, adrift: 0 for never.
     """
-    pull = SHORT * record.pull + (1 - SHORT) * (learned - previous)
-    taken = (record.course * pull).sum(1, keepdim=True)  # forth along the pull, or back
-    course = torch.where(taken > 0, record.course, pull)
-    *felt, length = _felt(course, pull, previous, learned, sent, edges)
+    if senders is None and _by_kernels(record, previous, learned, sent, edges):
+        return _weigh_there(record, previous, learned, sent, edges, fit, (against, ahead, adrift))
+    pull, far, taken, *felt, length = _felt(record, previous, learned, sent, edges)
     longest = torch.maximum(MEMORY * record.longest, length[:, -1:])
     counts = (length / (FAR * longest)).nan_to_num(1.0, 1.0).clamp(1.0, MOST)
     counts = torch.where(felt[0] < 0, counts, 1.0)
@@ -168,7 +174,7 @@ def weigh(
     idle = clear & ~cleared & (told >= FULL) & (theirs < 0)
     hostile = (turned | idle) & (against > 0)
     if adrift > 0:
-        dragged = taken < -adrift * longest * pull.norm(dim=1, keepdim=True)
+        dragged = taken < -adrift * longest * far
         hostile |= open_ & dragged & (told >= FULL) & (theirs < -least) & returns
     alike = (theirs * ALIKE >= own) & (theirs <= ALIKE * own)
     fair = clear & (told >= LONG) & alike & ~returns
@@ -178,6 +184,33 @@ def weigh(
         value.masked_fill(lost, 0.0) for value in (record.course, along, pulled, weight, seen)
     )
     return Record(course, pull, longest, along, pulled, weight, seen, record.heard, record.known, verdict)
+
+
+def _weigh_there(
+    record: Record,
+    previous: Tensor,
+    learned: Tensor,
+    sent: Tensor,
+    edges: Tensor,
+    fit: Tensor,
+    limits: tuple[float, float, float],
+) -> Record:
+    """The same by two kernels."""
+    from surefed.core.cuda.pushes import products, verdicts  # here, because it needs Triton
+
+    pull, pairs, alone = products(record.course, record.pull, previous, learned, sent, SHORT)
+    tables = (record.longest, record.along, record.pulled, record.weight, record.seen, record.verdict)
+    told = (edges, fit, record.heard, record.known)
+    found = verdicts(pairs, alone, told, tables, (CHANCE / sent.shape[1] ** 0.5, *limits), TERMS)
+    longest, along, pulled, weight, seen, verdict, lost = found
+    course = record.course.masked_fill(lost[:, None], 0.0)
+    return Record(course, pull, longest, along, pulled, weight, seen, record.heard, record.known, verdict)
+
+
+def _by_kernels(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor) -> bool:
+    """Whether there are kernels for this: on a GPU, of few clients."""
+    few_senders = edges.numel() <= cuda.DENSE and edges.shape[1] <= cuda.SENDERS
+    return few_senders and cuda.fits(record.course, record.pull, previous, learned, sent)
 
 
 def move_on(record: Record, previous: Tensor, social: Tensor, trusted: Tensor, senders: Tensor | None = None) -> Record:
@@ -214,21 +247,41 @@ def _whose(senders: Tensor, record: Record) -> Tensor:
     return torch.nn.functional.one_hot(senders, record.heard.shape[1]).float()
 
 
-def _felt(
-    course: Tensor, pull: Tensor, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor
-) -> tuple[Tensor, ...]:
-    """Cosines of every push with the course and with the pull, and its length; the receiver's own last.
+def _felt(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor) -> tuple[Tensor, ...]:
+    """The pull after this round, its length, and how far the course goes forth along it; then of every push the cosines
+    with the course, or with the pull where the two are at odds, and with the pull, and its length.
 
     A cosine is 0 where nobody hears, nothing moved, or numbers are too large to tell.
-    float32 [receiver, sender + 1] three times
+    float32 [receiver, weight], [receiver, 1] twice, then [receiver, sender + 1] three times, the receiver's own last
     """
+    if _by_kernels(record, previous, learned, sent, edges):
+        from surefed.core.cuda.pushes import products  # here, because it needs Triton
+
+        pull, pairs, alone = products(record.course, record.pull, previous, learned, sent, SHORT)
+        pushed = torch.cat((pairs, alone[:3, :, None]), 2)  # [3, receiver, sender + 1]
+        ways, taken = alone[3:5, :, None].sqrt(), alone[5, :, None]
+        along, course = (torch.where(taken > 0, one[0], one[1]) for one in (pushed, ways))
+        return pull, ways[1].float(), taken.float(), *_cosines((along, course), (pushed[1], ways[1]), pushed[2])
+    pull = SHORT * record.pull + (1 - SHORT) * (learned - previous)
+    taken = (record.course * pull).sum(1, keepdim=True)
+    course = torch.where(taken > 0, record.course, pull)
     theirs = _of_some(course, pull, previous, sent, edges) if few(edges) else _of_all(course, pull, previous, sent)
     own = _of_pairs(course, pull, learned - previous)
     along, pulled, squares = (torch.cat((one, mine[:, None]), 1) for one, mine in zip(theirs, own, strict=True))
+    far, further = (way.norm(dim=1, keepdim=True) for way in (pull, course))
+    return pull, far, taken, *_cosines((along, further), (pulled, far), squares)
+
+
+def _cosines(along: tuple[Tensor, Tensor], pulled: tuple[Tensor, Tensor], squares: Tensor) -> tuple[Tensor, ...]:
+    """Two cosines and the length of every push.
+
+    along, pulled: products of the pushes with a way [receiver, push], and the way's length [receiver, 1].
+    squares: products of the pushes with themselves. [receiver, push]
+    """
     length = squares.clamp_min(0.0).sqrt()
     found = []
-    for product, way in ((along, course), (pulled, pull)):
-        size = length * way.norm(dim=1, keepdim=True)
+    for product, way in (along, pulled):
+        size = length * way
         cosine = torch.where(size > 0, product / size.clamp_min(torch.finfo(size.dtype).tiny), 0.0)
         found.append(cosine.nan_to_num(0.0, 0.0, 0.0).float())
     return *found, length.float()
@@ -242,21 +295,14 @@ def _of_pairs(course: Tensor, pull: Tensor, push: Tensor) -> tuple[Tensor, Tenso
 def _of_all(course: Tensor, pull: Tensor, previous: Tensor, sent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The same of every receiver and sender, as products of matrices. [receiver, sender] each
 
-    In float64 on a CPU, so that a receiver alone finds what it finds among others; a GPU measures from the middle of
-    the receivers, where float32 will do.
+    In float64, so that a receiver alone finds what it finds among others.
     """
-    fast, shape = sent.is_cuda, (len(course), len(sent))
-    middle = previous.mean(0) if fast else None
-    kind = sent.dtype if fast else torch.float64
-    found = [torch.zeros(shape, dtype=kind, device=sent.device) for _ in range(3)]
-    step = sent.shape[1] if fast else TILE
-    for first in range(0, sent.shape[1], max(1, step)):
-        part = slice(first, first + step)
-        before, theirs = previous[:, part].to(kind), sent[:, part].to(kind)
-        if middle is not None:
-            before, theirs = before - middle[part], theirs - middle[part]
+    found = [torch.zeros(len(course), len(sent), dtype=torch.float64, device=sent.device) for _ in range(3)]
+    for first in range(0, sent.shape[1], TILE):
+        part = slice(first, first + TILE)
+        before, theirs = previous[:, part].double(), sent[:, part].double()
         for total, mine in zip(found, (course, pull), strict=False):
-            way = mine[:, part].to(kind)
+            way = mine[:, part].double()
             total += way @ theirs.T - (way * before).sum(1, keepdim=True)
         squares = theirs.square().sum(1) + before.square().sum(1, keepdim=True)
         found[2] += squares - 2 * (before @ theirs.T)

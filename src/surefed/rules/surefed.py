@@ -120,10 +120,11 @@ def surefed(
         width = band(local, disagreement(at, local, c, per_layer) if kappa == "auto" else kappa)
         if at.certain is not None:
             width = width.masked_fill(at.certain, torch.inf)
-        record, out, known = state, torch.zeros_like(edges, dtype=torch.uint8), torch.zeros_like(edges)
-        keeps = kept_of(state, at, sent)
+        record, keeps = state, kept_of(state, at, sent)
         if keeps:
             out, known = (by_message(one, at.senders) for one in (record.out, record.known))
+        else:
+            out, known = torch.zeros_like(edges, dtype=torch.uint8), torch.zeros_like(edges)
         going, same_way = None, edges & (out == 0)
         if heading != "off":
             assert at.start is not None
@@ -151,12 +152,10 @@ def surefed(
             pooled = pool_within(sent, trusted, at.social, at.local, floor=std_floor, ceiling=std_ceiling or None)
         else:
             pooled = pool(sent, trusted, otherwise=at.social)
-        looking = {
-            "always": torch.ones_like(at.local_learns),
-            "while_local_learns": at.local_learns,
-            "first_rounds": torch.ones_like(at.local_learns) & (at.round < introspection_rounds),
-            "never": torch.zeros_like(at.local_learns),
-        }[introspection]
+        looking = at.local_learns
+        if introspection != "while_local_learns":
+            early = introspection == "first_rounds" and at.round < introspection_rounds
+            looking = torch.full_like(looking, early or introspection == "always")
         repaired, overwritten = introspect(pooled, at.local, width, looking, scope=overwrite)
         if heading != "off" and at.start is not None:
             alone = known.sum(1) <= 1  # itself at most
