@@ -19,6 +19,8 @@ from surefed.learn import Lesson, Network, Point, Variational
 from surefed.learn.base import blocks
 from surefed.learn.cuda import knows, learn
 from surefed.learn.cuda.convolution import convolution
+from surefed.learn.cuda.norm import group_norm
+from surefed.learn.cuda.norm import knows as knows_norm
 from surefed.learn.native import Recipe, plan
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -119,3 +121,33 @@ def test_pooling_windows_that_overlap_are_left_to_torch() -> None:
     chain = plan(module, IMAGE)
     assert chain is not None
     assert not knows(chain)
+
+
+@pytest.mark.parametrize(("groups", "channels", "image"), [(2, 4, (8, 8)), (3, 9, (5, 7)), (4, 4, (1, 1))])
+def test_a_group_norm_and_its_gradients_are_those_of_torch(groups: int, channels: int, image: tuple[int, int]) -> None:
+    rng = torch.Generator().manual_seed(0)
+    values = 3.0 + torch.randn(ROWS, 5, channels, *image, generator=rng)
+    weight, bias = torch.randn(2, ROWS, channels, generator=rng)
+    slope = torch.randn(values.shape, generator=rng)
+    assert knows_norm(nn.GroupNorm(groups, channels), values)
+    given = [value.clone().to(DEVICE).requires_grad_() for value in (values, weight, bias)]
+    out = group_norm(given[0], given[1], given[2], groups, 1e-5)
+    out.backward(slope.to(DEVICE))
+    plain = [value.double().requires_grad_() for value in (values, weight, bias)]
+    wanted = torch.stack(
+        [
+            nn.functional.group_norm(*one, eps=1e-5)
+            for one in zip(plain[0], [groups] * ROWS, plain[1], plain[2], strict=True)
+        ]
+    )
+    wanted.backward(slope.double())
+    torch.testing.assert_close(out.cpu().double(), wanted, rtol=1e-5, atol=1e-5)
+    for mine, theirs in zip(given, plain, strict=True):
+        assert mine.grad is not None
+        torch.testing.assert_close(mine.grad.cpu().double(), theirs.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_a_group_norm_too_large_for_a_program_is_left_to_torch() -> None:
+    assert not knows_norm(nn.GroupNorm(1, 64), torch.zeros(1, 1, 64, 32, 32))
+    assert not knows_norm(nn.GroupNorm(2, 4, affine=False), torch.zeros(1, 1, 4, 8, 8))
+    assert not knows_norm(nn.GroupNorm(2, 4), torch.zeros(1, 1, 4))

@@ -144,6 +144,12 @@ def group_norm(module: nn.GroupNorm, where: Where) -> Layer:
     places = _places(module, where, "weight", "bias")
 
     def layer(values: Tensor, given: Pass) -> Tensor:
+        own = [given.parameters[at] for at in places if at is not None]
+        if len(own) == 2 and cuda.fits(values, *own):
+            from surefed.learn.cuda.norm import group_norm, knows  # here, because it needs Triton
+
+            if knows(module, values):
+                return group_norm(values, own[0], own[1], module.num_groups, module.eps)
         weight, bias = (None if at is None else given.parameters[at].flatten() for at in places)
         return apart(
             F.group_norm(beside(values), len(values) * module.num_groups, weight, bias, module.eps), len(values)
