@@ -26,11 +26,14 @@ TILES = {
 OUTER = (16, 128)
 """Outputs and inputs to a program that makes the slopes of a linear layer."""
 
+LINEAR_TILE, LINEAR_BACK_TILE = (8, 128, 2), (16, 128, 1)
+"""Outputs, inputs and warps of a program of a linear layer, forward and back; one warp has all outputs of an input."""
+
 PLACES = 256
 """Places of an image that one program goes through for the slopes of a convolution's weights."""
 
 SAMPLES = 8
-"""Samples of a minibatch up to which the slopes of a linear layer are not worth a matrix product."""
+"""Samples of a minibatch up to which a linear layer has kernels of its own; more are worth a matrix product."""
 
 
 def knows(plan: Plan) -> bool:
@@ -90,8 +93,7 @@ def gradient(plan: Plan, weights: Tensor, inputs: Tensor, labels: Tensor, out: T
         if skip:
             pass  # the layer before has already cut off what is negative
         elif layer.kind == LINEAR:
-            values = _linear(layer, weights, values)
-            values = values.relu_() if fused else values
+            values = linear(layer, weights, values, fused)
         elif layer.kind == CONVOLUTION:
             extra = bordered(layer, values)
             values = convolve(layer, weights, extra, fused)
@@ -130,7 +132,7 @@ def _backward(
             given, slope = given.contiguous(), slope.contiguous()
             if wide.last > 0 and layer.weight == wide.first:
                 wide = replace(wide, given=given, slopes=slope)
-            slope = _linear_back(layer, weights, given, slope, out, first=at == 0)
+            slope = linear_back(layer, weights, given, slope, out, first=at == 0)
         elif layer.kind == CONVOLUTION:
             assert extra is not None
             slope = convolve_back(layer, weights, extra, slope, out, first=at == 0)
@@ -157,26 +159,49 @@ def _bias(layer: Layer, flat: Tensor) -> Tensor:
     return flat[:, layer.bias : layer.bias + layer.out_channels]
 
 
-def _linear(layer: Layer, weights: Tensor, values: Tensor) -> Tensor:
-    weight = _weight(layer, weights, layer.channels).transpose(1, 2)
-    if layer.bias < 0:
-        return torch.bmm(values, weight)
-    return torch.baddbmm(_bias(layer, weights)[:, None], values, weight)
-
-
-def _linear_back(layer: Layer, weights: Tensor, given: Tensor, slope: Tensor, out: Tensor, first: bool) -> Tensor:
-    rows, batch, channels = given.shape
+def linear(layer: Layer, weights: Tensor, values: Tensor, relu: bool = False) -> Tensor:
+    """What a layer makes of vectors. [row, sample, out]"""
+    rows, batch, channels = values.shape
     if batch <= SAMPLES:
-        grid = (rows, triton.cdiv(layer.out_channels, OUTER[0]), triton.cdiv(channels, OUTER[1]))
-        kernels.outer[grid](
-            given, slope, out, out.stride(0), layer.weight, IN=channels, OUT=layer.out_channels, BATCH=batch,
-            BO=OUTER[0], BI=OUTER[1], num_warps=4,
+        outputs, inputs, warps = LINEAR_TILE
+        out = values.new_empty(rows, batch, layer.out_channels)
+        kernels.linear[(rows, triton.cdiv(layer.out_channels, outputs))](
+            values.contiguous(), weights, out, weights.stride(0), layer.weight, layer.bias, **_sizes(layer, batch),
+            BIAS=layer.bias >= 0, RELU=relu, BO=outputs, BI=inputs, num_warps=warps,
         )  # fmt: skip
-    else:
-        torch.bmm(slope.transpose(1, 2), given, out=_weight(layer, out, layer.channels))
-    if layer.bias >= 0:
-        torch.sum(slope, 1, out=_bias(layer, out))
-    return slope if first else torch.bmm(slope, _weight(layer, weights, layer.channels))
+        return out
+    weight = _weight(layer, weights, channels).transpose(1, 2)
+    bias = None if layer.bias < 0 else _bias(layer, weights)[:, None]
+    out = torch.bmm(values, weight) if bias is None else torch.baddbmm(bias, values, weight)
+    return out.relu_() if relu else out
+
+
+def linear_back(layer: Layer, weights: Tensor, given: Tensor, slope: Tensor, out: Tensor, first: bool) -> Tensor:
+    """Slopes of a layer's weights, into `out`, and of what it was given, unless it is the first."""
+    rows, batch, channels = given.shape
+    if batch > SAMPLES:
+        torch.bmm(slope.transpose(1, 2), given, out=_weight(layer, out, channels))
+        if layer.bias >= 0:
+            torch.sum(slope, 1, out=_bias(layer, out))
+        return slope if first else torch.bmm(slope, _weight(layer, weights, channels))
+    sizes = _sizes(layer, batch)
+    grid = (rows, triton.cdiv(layer.out_channels, OUTER[0]), triton.cdiv(channels, OUTER[1]))
+    kernels.outer[grid](
+        given, slope, out, out.stride(0), layer.weight, layer.bias, **sizes, BIAS=layer.bias >= 0, BO=OUTER[0],
+        BI=OUTER[1], num_warps=4,
+    )  # fmt: skip
+    if first:
+        return slope
+    outputs, inputs, warps = LINEAR_BACK_TILE
+    back = torch.empty_like(given)
+    kernels.linear_back[(rows, triton.cdiv(channels, inputs))](
+        slope, weights, back, weights.stride(0), layer.weight, **sizes, BO=outputs, BI=inputs, num_warps=warps
+    )
+    return back
+
+
+def _sizes(layer: Layer, batch: int) -> dict[str, int]:
+    return {"IN": layer.channels, "OUT": layer.out_channels, "BATCH": batch}
 
 
 def _tile(kind: str, channels: int) -> tuple[int, int, int]:

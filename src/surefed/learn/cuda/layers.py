@@ -58,7 +58,7 @@ def convolve(
     if BIAS:
         total += tl.load(weights + row * stride_row + bias_at + o, mask=o < O, other=0.0)[:, None]
     if RELU:
-        total = tl.maximum(total, 0.0)
+        total = tl.where(total < 0.0, 0.0, total)  # what is no number stays none
     real = (o < O)[:, None] & (place < OH * OW)[None, :]
     tl.store(out + which * (O * OH * OW) + (o[:, None] * (OH * OW) + place[None, :]), total, mask=real)
 
@@ -98,21 +98,77 @@ def convolve_slope(
 
 
 @triton.jit
-def outer(
-    given, slopes, out, stride_row, weight_at, IN: tl.constexpr, OUT: tl.constexpr, BATCH: tl.constexpr,
+def linear(
+    given, weights, out, stride_row, weight_at, bias_at, IN: tl.constexpr, OUT: tl.constexpr, BATCH: tl.constexpr,
+    BIAS: tl.constexpr, RELU: tl.constexpr, BO: tl.constexpr, BI: tl.constexpr,
+):  # fmt: skip
+    """out[o] = bias[o] + sum over i of weight[o, i] * given[i], of all samples of a row, so a weight is read once."""
+    row = tl.program_id(0).to(tl.int64)
+    o = tl.program_id(1) * BO + tl.arange(0, BO)
+    mine, ours = weights + row * stride_row, given + row * (BATCH * IN)
+    totals = (tl.zeros((BO, BI), dtype=tl.float32),) * BATCH
+    for start in range(0, IN, BI):
+        i = start + tl.arange(0, BI)
+        real = (o < OUT)[:, None] & (i < IN)[None, :]
+        weight = tl.load(mine + weight_at + (o[:, None] * IN + i[None, :]), mask=real, other=0.0)
+        more = ()
+        for sample in tl.static_range(BATCH):
+            value = tl.load(ours + (sample * IN + i), mask=i < IN, other=0.0)
+            more += (totals[sample] + weight * value[None, :],)  # type: ignore[assignment]
+        totals = more
+    bias = tl.zeros((BO,), dtype=tl.float32)
+    if BIAS:
+        bias = tl.load(mine + bias_at + o, mask=o < OUT, other=0.0)
+    for sample in tl.static_range(BATCH):
+        total = tl.sum(totals[sample], 1) + bias
+        if RELU:
+            total = tl.where(total < 0.0, 0.0, total)
+        tl.store(out + row * (BATCH * OUT) + (sample * OUT + o), total, mask=o < OUT)
+
+
+@triton.jit
+def linear_back(
+    slopes, weights, back, stride_row, weight_at, IN: tl.constexpr, OUT: tl.constexpr, BATCH: tl.constexpr,
     BO: tl.constexpr, BI: tl.constexpr,
 ):  # fmt: skip
-    """The slopes of a linear layer's weights: out[o, i] = sum over samples of slopes[o] * given[i]."""
+    """back[i] = sum over o of slopes[o] * weight[o, i], of all samples of a row."""
+    row = tl.program_id(0).to(tl.int64)
+    i = tl.program_id(1) * BI + tl.arange(0, BI)
+    mine, ours = weights + row * stride_row + weight_at, slopes + row * (BATCH * OUT)
+    totals = (tl.zeros((BI,), dtype=tl.float32),) * BATCH
+    for start in range(0, OUT, BO):
+        o = start + tl.arange(0, BO)
+        real = (o < OUT)[:, None] & (i < IN)[None, :]
+        weight = tl.load(mine + (o[:, None] * IN + i[None, :]), mask=real, other=0.0)
+        more = ()
+        for sample in tl.static_range(BATCH):
+            slope = tl.load(ours + (sample * OUT + o), mask=o < OUT, other=0.0)
+            more += (totals[sample] + tl.sum(weight * slope[:, None], 0),)  # type: ignore[assignment]
+        totals = more
+    for sample in tl.static_range(BATCH):
+        tl.store(back + row * (BATCH * IN) + (sample * IN + i), totals[sample], mask=i < IN)
+
+
+@triton.jit
+def outer(
+    given, slopes, out, stride_row, weight_at, bias_at, IN: tl.constexpr, OUT: tl.constexpr, BATCH: tl.constexpr,
+    BIAS: tl.constexpr, BO: tl.constexpr, BI: tl.constexpr,
+):  # fmt: skip
+    """The slopes of a linear layer's weights, out[o, i] = sum over samples of slopes[o] * given[i], and of its bias."""
     row = tl.program_id(0).to(tl.int64)
     o = tl.program_id(1) * BO + tl.arange(0, BO)
     i = tl.program_id(2) * BI + tl.arange(0, BI)
     total = tl.zeros((BO, BI), dtype=tl.float32)
+    sums = tl.zeros((BO,), dtype=tl.float32)
     for sample in tl.static_range(BATCH):
         one = tl.load(slopes + row * (BATCH * OUT) + (sample * OUT + o), mask=o < OUT, other=0.0)
         other = tl.load(given + row * (BATCH * IN) + (sample * IN + i), mask=i < IN, other=0.0)
         total += one[:, None] * other[None, :]
+        sums += one
     real = (o < OUT)[:, None] & (i < IN)[None, :]
     tl.store(out + row * stride_row + weight_at + (o[:, None] * IN + i[None, :]), total, mask=real)
+    if BIAS:
+        tl.store(out + row * stride_row + bias_at + o, sums, mask=(o < OUT) & (tl.program_id(2) == 0))
 
 
 @triton.jit
