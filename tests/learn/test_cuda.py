@@ -14,8 +14,8 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton", reason="Triton is not installed; it comes with torch's CUDA builds")
 
-from surefed.core import Stream
-from surefed.learn import Lesson, Network, Point, Variational
+from surefed.core import Belief, Stream, cuda
+from surefed.learn import Lesson, Network, Point, Variational, outputs, predict
 from surefed.learn.base import blocks
 from surefed.learn.cuda import chain, knows, learn
 from surefed.learn.cuda.convolution import convolution
@@ -154,6 +154,43 @@ def test_a_row_of_a_linear_layer_is_the_same_alone_and_among_others() -> None:
         assert torch.equal(chain.linear(layer, flat[one], given[one]), together[one])
         assert torch.equal(chain.linear_back(layer, flat[one], given[one], slope[one], alone, first=False), back[one])
         assert torch.equal(alone, slopes[one])
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("samples", [2, 9])
+def test_predictions_by_the_chain_are_those_of_the_network(
+    name: str, samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    network = Network(MODULES[name]().to(DEVICE))
+    rng = torch.Generator().manual_seed(1)
+    weights = 0.3 * torch.randn(ROWS, network.weights, generator=rng).to(DEVICE)
+    own = torch.randn(ROWS, samples, *IMAGE, generator=rng).to(DEVICE)
+    belief = Belief(weights, torch.zeros_like(weights))
+    with monkeypatch.context() as plainly:
+        plainly.setattr(cuda, "_HERE", False)
+        apart = outputs(network, weights, own)
+        same = predict(network, belief, own[0])
+    used = []
+    monkeypatch.setattr(cuda, "fits", lambda *_: True)
+    monkeypatch.setattr("surefed.learn.cuda.scores", lambda *given: used.append(given) or chain.scores(*given))
+    torch.testing.assert_close(outputs(network, weights, own), apart, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(predict(network, belief, own[0]), same, rtol=1e-4, atol=1e-5)
+    assert [len(given[2]) for given in used] == [ROWS, 1]  # what is the same for all rows is not repeated
+
+
+def test_predictions_of_layers_without_kernels_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surefed.learn.cuda.scores", lambda *_: pytest.fail("there is no kernel for these"))
+    monkeypatch.setattr(
+        "surefed.learn.fast.cuda.fits", lambda *values: all(one.dtype == torch.float32 for one in values)
+    )
+    layers = (nn.Dropout(0.5), nn.GELU(), nn.BatchNorm1d(6))
+    for module, kind in ((nn.Identity(), torch.float64), *((layer, torch.float32) for layer in layers)):
+        network = Network(nn.Sequential(nn.Linear(5, 6), module, nn.Linear(6, 3)).to(DEVICE))
+        weights = network.initial().repeat(2, 1).to(DEVICE, kind)
+        buffers = network.initial_buffers().repeat(2, 1).to(DEVICE)
+        found = outputs(network, weights, torch.ones(1, 4, 5, device=DEVICE, dtype=kind), buffers)
+        assert found.shape == (2, 4, 3)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of NumPy, which interprets

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from surefed.attacks import Scene, Sent
 from surefed.core import Belief, Round
-from surefed.learn import Lesson, Rows, Watch, draw_batches, early_stop, predict, values_at_once
+from surefed.learn import Lesson, Rows, Watch, draw_batches, early_stop, outputs, predict, values_at_once
 from surefed.rules import Inspection, Outcome, Receivers
 from surefed.sim.replay import Replay, steady
 from surefed.sim.setup import Group, Setup
@@ -306,7 +306,7 @@ def held_out_accuracy(setup: Setup, world: World) -> Tensor:
     most = values_at_once(held.device) // (len(turn) * network.kept(inputs))
     for part in torch.arange(setup.clients, device=held.device).split(max(1, most)):
         seen = where[part]
-        outputs = network.apply(network.split(mine.mean[part]), inputs[seen], buffers=mine.buffers[part])
-        marks[part] = network.likelihood.marks(network.likelihood.predictive([outputs]), labels[seen])
+        found = outputs(network, mine.mean[part], inputs[seen], mine.buffers[part])
+        marks[part] = network.likelihood.marks(network.likelihood.predictive([found]), labels[seen])
     counted = turn < held[:, None]
     return (marks * counted).sum(1) / held

@@ -27,7 +27,7 @@ def _corners(place, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, SH: tl.
 
 @triton.jit
 def convolve(
-    images, weights, out, stride_row, weight_at, bias_at, batch,
+    images, weights, out, stride_row, weight_at, bias_at, batch, own,
     C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, O: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
     KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
     FLIP: tl.constexpr, BIAS: tl.constexpr, RELU: tl.constexpr,
@@ -35,6 +35,7 @@ def convolve(
 ):  # fmt: skip
     """out[o, y, x] = bias[o] + sum over c, ky, kx of weight[o, c, ky, kx] * image[c, y * SH + ky, x * SW + kx].
 
+    own: how many images a row has for itself: all of its batch, or 0 where the rows share them.
     FLIP: the way back, from slopes with as much border as a kernel needs to reach them: the weight is
     weight[c, o, KH - 1 - ky, KW - 1 - kx].
     """
@@ -46,7 +47,8 @@ def convolve(
     total = tl.zeros((BO, BP), dtype=tl.float32)
     K: tl.constexpr = C * KH * KW
     T: tl.constexpr = KH * KW
-    image, mine = images + which * (C * H * W), weights + row * stride_row + weight_at
+    image = images + (row * own + which % batch) * (C * H * W)
+    mine = weights + row * stride_row + weight_at
     for start in range(0, K, BK):
         k = start + tl.arange(0, BK)
         patch = tl.load(image + (_offsets(k, K, H, W, KH, KW)[:, None] + corner[None, :]))
@@ -185,9 +187,9 @@ def classify(scores, labels, out, batch, CLASSES: tl.constexpr, BC: tl.constexpr
 @triton.jit
 def maxpool(
     images, out, index, count, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
-    KH: tl.constexpr, KW: tl.constexpr, BLOCK: tl.constexpr,
+    KH: tl.constexpr, KW: tl.constexpr, WHICH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The largest of each window, and which of the window it was, the first of equals."""
+    """The largest of each window, and which of the window it was, the first of equals, where somebody will ask."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     real = at < count
     plane, place = at // (OH * OW), at % (OH * OW)
@@ -201,7 +203,8 @@ def maxpool(
             best = tl.where(higher, ky * KW + kx, best)
             top = tl.where(higher, value, top)
     tl.store(out + at, top, mask=real)
-    tl.store(index + at, best.to(tl.int8), mask=real)
+    if WHICH:
+        tl.store(index + at, best.to(tl.int8), mask=real)
 
 
 @triton.jit
