@@ -13,6 +13,7 @@ from surefed.core.robust import (
     between_senders,
     clip_weights,
     from_own,
+    from_products,
     half,
     krum_scores,
     mix,
@@ -98,3 +99,10 @@ def test_scores_and_the_best_of_them_on_a_line() -> None:
     assert best(scores, known, heard, 2).tolist() == [[True, True, False, False, False]]
     assert best(torch.zeros(1, 5), known, heard, 1).tolist() == [[False, True, False, False, False]]
     assert best(scores, known, heard, 9).tolist() == heard.tolist()
+
+
+def test_squared_distances_from_products_are_those_of_differences(rng: torch.Generator) -> None:
+    own, sent = torch.randn(3, 40, generator=rng), torch.randn(4, 40, generator=rng)
+    sent[0], sent[1] = own[2], 1e25
+    expected = (own.double()[:, None] - sent.double()).square().sum(-1)
+    torch.testing.assert_close(from_products(own, sent), expected, rtol=1e-12, atol=1e-12)

@@ -14,14 +14,15 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton", reason="Triton is not installed; it comes with torch's CUDA builds")
 
-from surefed.core import Stream
-from surefed.learn import Lesson, Network, Point, Variational
+from surefed.core import Belief, Stream, cuda
+from surefed.learn import Lesson, Network, Point, Variational, outputs, predict
 from surefed.learn.base import blocks
-from surefed.learn.cuda import knows, learn
+from surefed.learn.cuda import chain, knows, learn
 from surefed.learn.cuda.convolution import convolution
 from surefed.learn.cuda.norm import group_norm
 from surefed.learn.cuda.norm import knows as knows_norm
 from surefed.learn.native import Recipe, plan
+from surefed.learn.native.plan import LINEAR, Layer
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ROWS, IMAGE = 3, (2, 11, 9)
@@ -46,9 +47,9 @@ def test_two_rounds_are_those_of_torch(name: str, kind: str, monkeypatch: pytest
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = Network(MODULES[name]().to(DEVICE))
-    chain = plan(network.module, IMAGE)
-    assert chain is not None
-    assert knows(chain)
+    layers = plan(network.module, IMAGE)
+    assert layers is not None
+    assert knows(layers)
     rng = torch.Generator().manual_seed(1)
     inputs, labels = torch.randn(40, *IMAGE, generator=rng), torch.randint(10, (40,), generator=rng)
     batches, sizes = torch.randint(40, (ROWS, 3, 4), generator=rng), torch.tensor([40, 30, 20])
@@ -65,7 +66,7 @@ def test_two_rounds_are_those_of_torch(name: str, kind: str, monkeypatch: pytest
     for round in (7, 8):
         now = replace(lesson, round=round, batches=lesson.batches.roll(round, 1))
         learner.learn(plain, now)
-        learn(network, chain, fast, now, recipe)
+        learn(network, layers, fast, now, recipe)
     assert (fast.mean - plain.mean).norm() <= 1e-4 * (plain.mean - start).norm()
     assert (fast.rho - plain.rho).norm() <= 1e-4 * (plain.rho - learner.rho).norm()
     assert torch.equal(fast.steps, plain.steps)
@@ -116,11 +117,104 @@ def test_a_convolution_is_that_of_torch(stride: Any, padding: Any, bias: bool, m
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("samples", [1, 5, 8, 9])
+@pytest.mark.parametrize(("into", "out", "bias"), [(130, 17, True), (128, 16, False), (3, 1, True)])
+@pytest.mark.parametrize("relu", [False, True])
+def test_a_linear_layer_is_that_of_torch(into: int, out: int, bias: bool, samples: int, relu: bool) -> None:
+    """The weights lie at an odd place among those of the row; the places beside them are left alone."""
+    size = out * (into + bias)
+    layer = Layer(kind=LINEAR, vector=1, channels=into, out_channels=out, weight=3, bias=3 + out * into if bias else -1)
+    rng = torch.Generator().manual_seed(0)
+    flat, given = torch.randn(2, size + 5, generator=rng), torch.randn(2, samples, into, generator=rng)
+    slope = torch.randn(2, samples, out, generator=rng)
+    flat, given, slope = (value.to(DEVICE) for value in (flat, given, slope))
+    weight = flat[:, 3 : 3 + out * into].view(2, out, into)
+    expected = given.double() @ weight.double().mT
+    if bias:
+        expected += flat[:, None, 3 + out * into : 3 + size].double()
+    found = chain.linear(layer, flat, given, relu)
+    torch.testing.assert_close(found.double(), expected.relu() if relu else expected, rtol=1e-5, atol=1e-5)
+    slopes = torch.full_like(flat, 7.0)
+    back = chain.linear_back(layer, flat, given, slope, slopes, first=False)
+    by_weight = [(slope.double().mT @ given.double()).flatten(1), *[slope.double().sum(1)] * bias]
+    torch.testing.assert_close(back.double(), slope.double() @ weight.double(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(slopes[:, 3 : 3 + size].double(), torch.cat(by_weight, 1), rtol=1e-5, atol=1e-5)
+    assert (slopes[:, :3] == 7.0).all()
+    assert (slopes[:, 3 + size :] == 7.0).all()
+
+
+def test_a_row_of_a_linear_layer_is_the_same_alone_and_among_others() -> None:
+    layer = Layer(kind=LINEAR, vector=1, channels=70, out_channels=9, weight=0, bias=630)
+    rng = torch.Generator().manual_seed(0)
+    flat, given = (torch.randn(shape, generator=rng).to(DEVICE) for shape in ((5, 639), (5, 4, 70)))
+    slope = torch.randn(5, 4, 9, generator=rng).to(DEVICE)
+    slopes, alone = torch.empty_like(flat), torch.empty_like(flat[:1])
+    together = chain.linear(layer, flat, given)
+    back = chain.linear_back(layer, flat, given, slope, slopes, first=False)
+    for row in range(5):
+        one = slice(row, row + 1)
+        assert torch.equal(chain.linear(layer, flat[one], given[one]), together[one])
+        assert torch.equal(chain.linear_back(layer, flat[one], given[one], slope[one], alone, first=False), back[one])
+        assert torch.equal(alone, slopes[one])
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("samples", [2, 9])
+def test_predictions_by_the_chain_are_those_of_the_network(
+    name: str, samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    network = Network(MODULES[name]().to(DEVICE))
+    rng = torch.Generator().manual_seed(1)
+    weights = 0.3 * torch.randn(ROWS, network.weights, generator=rng).to(DEVICE)
+    own = torch.randn(ROWS, samples, *IMAGE, generator=rng).to(DEVICE)
+    belief = Belief(weights, torch.zeros_like(weights))
+    with monkeypatch.context() as plainly:
+        plainly.setattr(cuda, "_HERE", False)
+        apart = outputs(network, weights, own)
+        same = predict(network, belief, own[0])
+    used = []
+    monkeypatch.setattr(cuda, "fits", lambda *_: True)
+    monkeypatch.setattr("surefed.learn.cuda.scores", lambda *given: used.append(given) or chain.scores(*given))
+    torch.testing.assert_close(outputs(network, weights, own), apart, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(predict(network, belief, own[0]), same, rtol=1e-4, atol=1e-5)
+    assert [len(given[2]) for given in used] == [ROWS, 1]  # what is the same for all rows is not repeated
+
+
+def test_predictions_of_layers_without_kernels_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surefed.learn.cuda.scores", lambda *_: pytest.fail("there is no kernel for these"))
+    monkeypatch.setattr(
+        "surefed.learn.fast.cuda.fits", lambda *values: all(one.dtype == torch.float32 for one in values)
+    )
+    layers = (nn.Dropout(0.5), nn.GELU(), nn.BatchNorm1d(6))
+    for module, kind in ((nn.Identity(), torch.float64), *((layer, torch.float32) for layer in layers)):
+        network = Network(nn.Sequential(nn.Linear(5, 6), module, nn.Linear(6, 3)).to(DEVICE))
+        weights = network.initial().repeat(2, 1).to(DEVICE, kind)
+        buffers = network.initial_buffers().repeat(2, 1).to(DEVICE)
+        found = outputs(network, weights, torch.ones(1, 4, 5, device=DEVICE, dtype=kind), buffers)
+        assert found.shape == (2, 4, 3)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of NumPy, which interprets
+@pytest.mark.parametrize("where", [0, 700])
+def test_what_is_no_number_stays_none(where: int) -> None:
+    """Of a convolution, a linear layer or the ReLU after one of them; the row then stands still."""
+    network = Network(MODULES["cnn"]().to(DEVICE))
+    layers = plan(network.module, IMAGE)
+    assert layers is not None
+    weights = network.initial().to(DEVICE)[None].clone()
+    weights[0, where] = torch.nan
+    inputs, labels = torch.ones(1, 2, *IMAGE, device=DEVICE), torch.zeros(1, 2, dtype=torch.int64, device=DEVICE)
+    out = torch.empty_like(weights)
+    chain.gradient(layers, weights, inputs, labels, out, chain.Wide())
+    assert out.sum().isnan()
+
+
 def test_pooling_windows_that_overlap_are_left_to_torch() -> None:
     module = nn.Sequential(nn.Conv2d(2, 4, 3), nn.MaxPool2d(3, 2), nn.Flatten(), nn.Linear(48, 10))
-    chain = plan(module, IMAGE)
-    assert chain is not None
-    assert not knows(chain)
+    layers = plan(module, IMAGE)
+    assert layers is not None
+    assert not knows(layers)
 
 
 @pytest.mark.parametrize(("groups", "channels", "image"), [(2, 4, (8, 8)), (3, 9, (5, 7)), (4, 4, (1, 1))])

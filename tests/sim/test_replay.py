@@ -14,6 +14,7 @@ from surefed.data import Federation, federation
 from surefed.rules import RULES
 from surefed.sim import Experiment
 from surefed.sim.assemble import assemble
+from surefed.sim.checkpoint import pack
 from surefed.sim.engine import World, begin, play_round
 from surefed.sim.replay import steady
 from surefed.sim.setup import Setup
@@ -59,6 +60,7 @@ def played(experiment: Setup, rounds: int) -> tuple[World, list[torch.Tensor]]:
         {"rule": {"name": "local_only"}},
         {"rule": {"name": "bayp2pfl"}, "learn": {"kind": "ivon", "prior": "fixed", "prior_std": 0.3}},
         {"rule": {"name": "zeno"}},
+        SUREFED | {"learn": {"early_stop": 1}},
         {"rule": {"name": "trimmed_mean"}, "attack": {"name": "gaussian", "malicious": 0.4, "start": 2, "stop": 4}},
         *(SUREFED | {"attack": {"name": name, "malicious": 0.4}} for name in LIES),
         *({"rule": {"name": name}, "attack": {"name": "alie", "malicious": 0.4}} for name in STEADY),
@@ -99,10 +101,58 @@ def test_only_rounds_that_differ_in_nothing_but_their_number_are_replayed(monkey
     assert replayed(SUREFED | lying, round=2)
     assert replayed(SUREFED | lying, round=3)
     assert not replayed(SUREFED | {"attack": {"name": "slow_drift", "malicious": 0.2, "start": 3}})
-    assert not replayed(SUREFED | {"learn": {"early_stop": 2}})
+    assert replayed(SUREFED | {"learn": {"early_stop": 2}})
     assert not replayed({"rule": {"name": "surefed", "introspection": "first_rounds", "introspection_rounds": 5}})
     assert not replayed({"rule": {"name": "krum"}})
     assert not replayed({"rule": {"name": "fedavg", "before": "nnm"}})
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"learn": {"early_stop": 1}},
+        {"learn": {"early_stop": 1, "keep_moments": False}},
+        {"learn": {"early_stop": 1}, "rule": {"name": "surefed", "kappa": "auto"}},
+        {"learn": {"early_stop": 1, "kind": "ivon", "prior": "fixed", "prior_std": 0.3}},
+    ],
+    ids=str,
+)
+def test_teaching_all_and_putting_the_stopped_back_is_teaching_the_others(
+    given: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("surefed.sim.engine.steady", lambda *_: False)
+    worlds = []
+    for all_of_them in (False, True):
+        monkeypatch.setattr("surefed.sim.engine.without_host", lambda _, fast=all_of_them: fast)
+        worlds.append(played(setup(SUREFED | given, device), 30)[0])
+    masked, fast = worlds
+    assert 0 < int(masked.watch.learning.sum()) < 5
+    again = pack(fast)
+    for name, value in pack(masked).items():
+        exact = not value.is_floating_point() or name == "watch.best"
+        same = torch.equal(again[name], value) if exact else (again[name] - value).norm() <= 1e-5 * value.norm()
+        assert same, name
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_stopped_belief_never_changes_again(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surefed.sim.engine.steady", lambda *_: True)
+    monkeypatch.setattr("surefed.sim.engine.without_host", lambda _: True)
+    experiment = setup(SUREFED | {"learn": {"early_stop": 1}}, device)
+    world, _ = played(experiment, 30)
+    stopped = experiment.clients + (~world.watch.learning).nonzero().flatten()
+    learning = experiment.clients + world.watch.learning.nonzero().flatten()
+    before = world.rows.clone()
+    for _ in range(3):
+        play_round(experiment, world)
+    assert len(stopped) > 0
+    for name in ("mean", "rho", "steps"):
+        now, was = getattr(world.rows, name), getattr(before, name)
+        assert torch.equal(now[stopped], was[stopped])
+        assert (now[learning] != was[learning]).any()
+    for now, was in zip(world.rows.moments, before.moments, strict=True):
+        assert torch.equal(now[stopped], was[stopped])
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -46,6 +46,13 @@ def squared_distances(of: Products, keep: Tensor, weight: Tensor) -> Tensor:
     return (norm - 2 * inner + of.sent.diagonal()).clamp_min_(0.0)
 
 
+def from_products(own: Tensor, sent: Tensor) -> Tensor:
+    """||own_i - sent_j||^2, never negative, with no more than one copy of either. float64 [receiver, sender]"""
+    mine, theirs = (torch.linalg.vector_norm(value, dim=1, dtype=torch.float64) for value in (own, sent))
+    squares: Tensor = mine.square()[:, None] + theirs.square()
+    return squares.addmm_(own.double(), sent.double().T, alpha=-2.0).clamp_min_(0.0)
+
+
 def from_own(of: Products) -> Tensor:
     """||own_i - sent_j||^2, never negative. float64 [receiver, sender]"""
     return (of.own[:, None] - 2 * of.cross + of.sent.diagonal()).clamp_min_(0.0)

@@ -2,6 +2,7 @@
 
 from surefed.learn.base import Learner, Lesson, Rows, draw_batches, values_at_once
 from surefed.learn.early_stop import Watch
+from surefed.learn.fast import outputs
 from surefed.learn.functional import Network
 from surefed.learn.ivon import Ivon
 from surefed.learn.likelihood import Categorical, Figure, Gaussian, Likelihood, accuracy, log_loss, losses
@@ -31,6 +32,7 @@ __all__ = [
     "kl_shares",
     "log_loss",
     "losses",
+    "outputs",
     "predict",
     "values_at_once",
 ]

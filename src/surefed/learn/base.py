@@ -53,6 +53,18 @@ class Rows:
         for mine, other in zip(self.moments, rows.moments, strict=True):
             mine[part] = other
 
+    def clone(self) -> Rows:
+        """The same rows in memory of their own."""
+        moments = tuple(moment.clone() for moment in self.moments)
+        return Rows(self.mean.clone(), self.rho.clone(), moments, self.steps.clone(), self.buffers.clone())
+
+    def put_back(self, before: Rows, chosen: Tensor) -> None:
+        """The chosen rows are again what they were before; a GPU need not be waited for. chosen: bool [row]"""
+        torch.where(chosen, before.steps, self.steps, out=self.steps)
+        mine = (self.mean, self.rho, *self.moments, self.buffers)
+        for value, was in zip(mine, (before.mean, before.rho, *before.moments, before.buffers), strict=True):
+            torch.where(chosen[:, None], was, value, out=value)
+
 
 @dataclass(frozen=True, slots=True)
 class Lesson:

@@ -1,4 +1,4 @@
-"""Teach rows of plain networks with the kernels of the machine, where it has some."""
+"""Teach and ask rows of plain networks with the kernels of the machine, where it has some."""
 
 from __future__ import annotations
 
@@ -60,3 +60,20 @@ def teach(network: Network, rows: Rows, lesson: Lesson, active: Tensor | None, r
     learn(network, plan, rows, lesson, recipe)
     rows[idle] = before
     return True
+
+
+def outputs(network: Network, weights: Tensor, inputs: Tensor, buffers: Tensor | None = None) -> Tensor:
+    """What `Network.apply` gives in prediction; on a GPU by kernels, where it has some for all layers.
+
+    weights: [row, weight]. inputs: [row, sample, ...], or [1, sample, ...] where they are the same for all rows.
+    """
+    plan = None
+    if network.stacked and not network.buffer_sizes and cuda.fits(weights, inputs):
+        plan = _plan(network, tuple(inputs.shape[2:]))
+    if plan is not None:
+        from surefed.learn.cuda import knows, scores  # here, because it needs Triton
+
+        if knows(plan):
+            return scores(plan, weights.contiguous(), inputs)
+    own = inputs.expand(len(weights), *inputs.shape[1:])
+    return network.apply(network.split(weights), own, buffers=buffers)

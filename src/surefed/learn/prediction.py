@@ -9,6 +9,7 @@ from torch import Tensor
 
 from surefed.core import Belief, Stream, sample
 from surefed.learn.base import values_at_once
+from surefed.learn.fast import outputs
 from surefed.learn.functional import Network
 
 WORK = {"cpu": 1 << 17, "cuda": 1 << 26}
@@ -46,8 +47,8 @@ def predict(
         part = slice(first, first + height)
         kept = None if buffers is None else buffers[part]
         drawn = _weights(belief[part], draws, None if noise is None else noise[part], round)
-        outputs = (_outputs(network, weights, kept, inputs, length) for weights in drawn)
-        done.append(network.likelihood.predictive(outputs))
+        found = (_outputs(network, weights, kept, inputs, length) for weights in drawn)
+        done.append(network.likelihood.predictive(found))
     return torch.cat(done)
 
 
@@ -62,9 +63,5 @@ def _weights(belief: Belief, draws: int, noise: Stream | None, round: int) -> It
 
 def _outputs(network: Network, weights: Tensor, buffers: Tensor | None, inputs: Tensor, length: int) -> Tensor:
     """Outputs of every row, a few samples at a time. [row, sample, ...]"""
-    parameters = network.split(weights)
-    parts = [
-        network.apply(parameters, part.expand(len(weights), *part.shape), buffers=buffers)
-        for part in inputs.split(length)
-    ]
+    parts = [outputs(network, weights, part[None], buffers) for part in inputs.split(length)]
     return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from surefed.core import Belief
-from surefed.core.robust import mix, reckoned, uniform, worst_if_not_finite
+from surefed.core.robust import from_products, mix, reckoned, uniform, worst_if_not_finite
 from surefed.rules.base import Inspection, Need, Nothing, Outcome, Receivers, Rule, stateless
 
 
@@ -33,8 +33,7 @@ def zeno(*, samples: int = 20, rho: float = 5e-4, drop: int | None = None) -> Ru
         assert at.previous is not None
         # f(p) is the same for all senders of a receiver, so it cannot change who is dropped, and is not computed
         after = worst_if_not_finite(at.loss(sent.mean, samples))
-        apart = torch.cdist(at.previous.mean.double(), sent.mean.double(), compute_mode="use_mm_for_euclid_dist")
-        score = -after - rho * apart.square() / sent.weights
+        score = -after - rho * _apart(at.previous.mean, sent.mean) / sent.weights
         order = score.masked_fill(~edges, torch.inf).argsort(dim=1, stable=True)
         rank = order.argsort(dim=1)
         given = at.malicious if drop is None else drop
@@ -49,3 +48,10 @@ def zeno(*, samples: int = 20, rho: float = 5e-4, drop: int | None = None) -> Ru
     needs |= {"malicious"} if drop is None else set()
     bound = "no more than all of those heard"
     return Rule(stateless, judge, needs=frozenset(needs), learner="point", bound=bound, steady=True)
+
+
+def _apart(own: Tensor, sent: Tensor) -> Tensor:
+    """||own_i - sent_j||^2. float64 [receiver, sender]"""
+    if not sent.is_cuda:
+        return torch.cdist(own.double(), sent.double(), compute_mode="use_mm_for_euclid_dist").square()
+    return from_products(own, sent)

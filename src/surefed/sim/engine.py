@@ -10,9 +10,9 @@ from torch import Tensor
 
 from surefed.attacks import Scene, Sent
 from surefed.core import Belief, Round
-from surefed.learn import Lesson, Rows, Watch, draw_batches, early_stop, predict, values_at_once
+from surefed.learn import Lesson, Rows, Watch, draw_batches, early_stop, outputs, predict, values_at_once
 from surefed.rules import Inspection, Outcome, Receivers
-from surefed.sim.replay import Replay, steady
+from surefed.sim.replay import Replay, steady, without_host
 from surefed.sim.setup import Group, Setup
 
 
@@ -173,10 +173,26 @@ def learn(setup: Setup, world: World) -> None:
     if "local" not in setup.groups or not plan.early_stop:
         setup.learner.learn(world.rows, lesson)
         return
-    on = torch.ones_like(world.watch.learning)
-    active = torch.cat([on if group == "social" else world.watch.learning for group in setup.groups])
-    setup.learner.learn(world.rows, lesson, active)
-    world.watch = early_stop.look(world.watch, held_out_accuracy(setup, world), plan.early_stop)
+    learn_unless_stopped(setup, world, lesson)
+    seen = early_stop.look(world.watch, held_out_accuracy(setup, world), plan.early_stop)
+    for mine, new in zip(world.watch, seen, strict=True):  # in place, where a captured round finds it again
+        mine.copy_(new)
+
+
+def learn_unless_stopped(setup: Setup, world: World, lesson: Lesson) -> None:
+    """Social beliefs take the lesson, and so do those of the other groups that have not been stopped.
+
+    A GPU that is to wait for nobody teaches all of them, and then puts those back that have.
+    """
+    learning = world.watch.learning
+    if without_host(setup):
+        others = world.rows[setup.clients :]
+        before = others.clone()
+        setup.learner.learn(world.rows, lesson)
+        others.put_back(before, ~learning.repeat(len(setup.groups) - 1))
+        return
+    active = [torch.ones_like(learning) if group == "social" else learning for group in setup.groups]
+    setup.learner.learn(world.rows, lesson, torch.cat(active))
 
 
 def lie(setup: Setup, world: World, previous: Belief, edges: Tensor) -> Sent:
@@ -300,13 +316,14 @@ def held_out_accuracy(setup: Setup, world: World) -> Tensor:
     network = setup.network
     inputs, labels = setup.seen(world.round)
     held = setup.clean.sizes - setup.sizes  # [client]
-    turn = torch.arange(int(held.max()), device=held.device)
+    turn = torch.arange(setup.most_held_out, device=held.device)
     where = (setup.clean.starts + setup.sizes)[:, None] + torch.minimum(turn, held[:, None] - 1)
     marks = torch.empty(where.shape, device=held.device)
-    most = values_at_once(held.device) // (len(turn) * network.kept(inputs))
-    for part in torch.arange(setup.clients, device=held.device).split(max(1, most)):
+    height = max(1, values_at_once(held.device) // (len(turn) * network.kept(inputs)))
+    for at in range(0, setup.clients, height):
+        part = slice(at, at + height)
         seen = where[part]
-        outputs = network.apply(network.split(mine.mean[part]), inputs[seen], buffers=mine.buffers[part])
-        marks[part] = network.likelihood.marks(network.likelihood.predictive([outputs]), labels[seen])
+        found = outputs(network, mine.mean[part], inputs[seen], mine.buffers[part])
+        marks[part] = network.likelihood.marks(network.likelihood.predictive([found]), labels[seen])
     counted = turn < held[:, None]
     return (marks * counted).sum(1) / held

@@ -77,10 +77,15 @@ class Replay:
 def steady(setup: Setup, round: int) -> bool:
     """Whether rounds differ in nothing but their number, edges and what is learned, so that one can stand for all.
 
-    Lies that depend on more than that and early stopping are played round by round, and so are federations so large
-    that the host's work does not matter.
+    Lies that depend on more than that are played round by round.
     """
     lying = setup.attack.tamper is not None and setup.attacking(round) and not setup.attack.steady
-    stopping = setup.experiment.learn.early_stop and "local" in setup.groups
-    there = cuda.here(setup.sizes) and setup.clients**2 <= cuda.DENSE
-    return there and setup.rule.steady and setup.network.stacked and not (lying or stopping)
+    return without_host(setup) and setup.rule.steady and not lying
+
+
+def without_host(setup: Setup) -> bool:
+    """Whether a GPU can learn and judge by itself: it has kernels, and the layers are known.
+
+    Federations so large that the host's work does not matter are left to it.
+    """
+    return cuda.here(setup.sizes) and setup.clients**2 <= cuda.DENSE and setup.network.stacked

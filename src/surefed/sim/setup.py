@@ -52,6 +52,11 @@ class Setup:
         return int(self.sizes.max())
 
     @functools.cached_property
+    def most_held_out(self) -> int:
+        """The most samples that a client holds out of training."""
+        return int((self.clean.sizes - self.sizes).max())
+
+    @functools.cached_property
     def camps(self) -> tuple[Tensor, Tensor]:
         """The malicious and the honest clients, in order. int64 [malicious], [honest]"""
         return self.malicious.nonzero().flatten(), (~self.malicious).nonzero().flatten()

@@ -15,6 +15,9 @@ from surefed.learn.native.plan import CONVOLUTION, LINEAR, MAXPOOL, RELU, TANH, 
 PRECISION = "tf32x3"
 """Of products of patches: three passes of the tensor cores, which together keep the digits of float32."""
 
+Kept = list[tuple[Tensor, Tensor | None]]
+"""Of every layer: its input, and that with a border, or which pixel won."""
+
 FORWARD, SLOPE, BACK = "forward", "slope", "back"
 TILES = {
     FORWARD: {16: (64, 16, 2), 32: (64, 16, 2), 64: (64, 16, 4)},
@@ -26,11 +29,14 @@ TILES = {
 OUTER = (16, 128)
 """Outputs and inputs to a program that makes the slopes of a linear layer."""
 
+LINEAR_TILE, LINEAR_BACK_TILE = (8, 128, 2), (16, 128, 1)
+"""Outputs, inputs and warps of a program of a linear layer, forward and back; one warp has all outputs of an input."""
+
 PLACES = 256
 """Places of an image that one program goes through for the slopes of a convolution's weights."""
 
 SAMPLES = 8
-"""Samples of a minibatch up to which the slopes of a linear layer are not worth a matrix product."""
+"""Samples of a minibatch up to which a linear layer has kernels of its own; more are worth a matrix product."""
 
 
 def knows(plan: Plan) -> bool:
@@ -78,8 +84,26 @@ def gradient(plan: Plan, weights: Tensor, inputs: Tensor, labels: Tensor, out: T
     inputs: [row, sample, ...]; labels: int64 [row, sample]. What the slopes of `wide` are made of comes back with it.
     """
     chain = list(plan.layers)
-    kept: list[tuple[Tensor, Tensor | None]] = []  # of every layer: its input, that with a border, or which pixel won
-    values = inputs
+    kept: Kept = []
+    values = _forward(chain, weights, inputs, kept)
+    rows, batch, classes = values.shape
+    slope = torch.empty_like(values)
+    kernels.classify[(rows * batch,)](
+        values.contiguous(), labels.contiguous(), slope, batch, CLASSES=classes, BC=_power(classes)
+    )
+    return _backward(chain, weights, kept, values, slope, out, wide)
+
+
+def scores(plan: Plan, weights: Tensor, inputs: Tensor) -> Tensor:
+    """What every row's network makes of its inputs. [row, sample, output]
+
+    inputs: [row, sample, ...], or [1, sample, ...] where they are the same for all rows.
+    """
+    return _forward(list(plan.layers), weights, inputs, None)
+
+
+def _forward(chain: list[Layer], weights: Tensor, values: Tensor, kept: Kept | None) -> Tensor:
+    """Layer after layer; what is the same for all rows stays one row up to the first layer that has weights."""
     skip = False
     for at, layer in enumerate(chain):
         if layer.vector and values.dim() > 3:
@@ -90,8 +114,7 @@ def gradient(plan: Plan, weights: Tensor, inputs: Tensor, labels: Tensor, out: T
         if skip:
             pass  # the layer before has already cut off what is negative
         elif layer.kind == LINEAR:
-            values = _linear(layer, weights, values)
-            values = values.relu_() if fused else values
+            values = linear(layer, weights, values.expand(len(weights), -1, -1), fused)
         elif layer.kind == CONVOLUTION:
             extra = bordered(layer, values)
             values = convolve(layer, weights, extra, fused)
@@ -100,21 +123,17 @@ def gradient(plan: Plan, weights: Tensor, inputs: Tensor, labels: Tensor, out: T
         elif layer.kind == TANH:
             values = values.tanh()
         else:
-            values, extra = _maxpool(layer, values)
-        kept.append((given, extra))
+            values, extra = _maxpool(layer, values, which=kept is not None)
+        if kept is not None:
+            kept.append((given, extra))
         skip = fused
-    rows, batch, classes = values.shape
-    slope = torch.empty_like(values)
-    kernels.classify[(rows * batch,)](
-        values.contiguous(), labels.contiguous(), slope, batch, CLASSES=classes, BC=_power(classes)
-    )
-    return _backward(chain, weights, kept, values, slope, out, wide)
+    return values
 
 
 def _backward(
     chain: list[Layer],
     weights: Tensor,
-    kept: list[tuple[Tensor, Tensor | None]],
+    kept: Kept,
     last: Tensor,
     slope: Tensor,
     out: Tensor,
@@ -130,7 +149,7 @@ def _backward(
             given, slope = given.contiguous(), slope.contiguous()
             if wide.last > 0 and layer.weight == wide.first:
                 wide = replace(wide, given=given, slopes=slope)
-            slope = _linear_back(layer, weights, given, slope, out, first=at == 0)
+            slope = linear_back(layer, weights, given, slope, out, first=at == 0)
         elif layer.kind == CONVOLUTION:
             assert extra is not None
             slope = convolve_back(layer, weights, extra, slope, out, first=at == 0)
@@ -157,26 +176,49 @@ def _bias(layer: Layer, flat: Tensor) -> Tensor:
     return flat[:, layer.bias : layer.bias + layer.out_channels]
 
 
-def _linear(layer: Layer, weights: Tensor, values: Tensor) -> Tensor:
-    weight = _weight(layer, weights, layer.channels).transpose(1, 2)
-    if layer.bias < 0:
-        return torch.bmm(values, weight)
-    return torch.baddbmm(_bias(layer, weights)[:, None], values, weight)
-
-
-def _linear_back(layer: Layer, weights: Tensor, given: Tensor, slope: Tensor, out: Tensor, first: bool) -> Tensor:
-    rows, batch, channels = given.shape
+def linear(layer: Layer, weights: Tensor, values: Tensor, relu: bool = False) -> Tensor:
+    """What a layer makes of vectors. [row, sample, out]"""
+    rows, batch, channels = values.shape
     if batch <= SAMPLES:
-        grid = (rows, triton.cdiv(layer.out_channels, OUTER[0]), triton.cdiv(channels, OUTER[1]))
-        kernels.outer[grid](
-            given, slope, out, out.stride(0), layer.weight, IN=channels, OUT=layer.out_channels, BATCH=batch,
-            BO=OUTER[0], BI=OUTER[1], num_warps=4,
+        outputs, inputs, warps = LINEAR_TILE
+        out = values.new_empty(rows, batch, layer.out_channels)
+        kernels.linear[(rows, triton.cdiv(layer.out_channels, outputs))](
+            values.contiguous(), weights, out, weights.stride(0), layer.weight, layer.bias, **_sizes(layer, batch),
+            BIAS=layer.bias >= 0, RELU=relu, BO=outputs, BI=inputs, num_warps=warps,
         )  # fmt: skip
-    else:
-        torch.bmm(slope.transpose(1, 2), given, out=_weight(layer, out, layer.channels))
-    if layer.bias >= 0:
-        torch.sum(slope, 1, out=_bias(layer, out))
-    return slope if first else torch.bmm(slope, _weight(layer, weights, layer.channels))
+        return out
+    weight = _weight(layer, weights, channels).transpose(1, 2)
+    bias = None if layer.bias < 0 else _bias(layer, weights)[:, None]
+    out = torch.bmm(values, weight) if bias is None else torch.baddbmm(bias, values, weight)
+    return out.relu_() if relu else out
+
+
+def linear_back(layer: Layer, weights: Tensor, given: Tensor, slope: Tensor, out: Tensor, first: bool) -> Tensor:
+    """Slopes of a layer's weights, into `out`, and of what it was given, unless it is the first."""
+    rows, batch, channels = given.shape
+    if batch > SAMPLES:
+        torch.bmm(slope.transpose(1, 2), given, out=_weight(layer, out, channels))
+        if layer.bias >= 0:
+            torch.sum(slope, 1, out=_bias(layer, out))
+        return slope if first else torch.bmm(slope, _weight(layer, weights, channels))
+    sizes = _sizes(layer, batch)
+    grid = (rows, triton.cdiv(layer.out_channels, OUTER[0]), triton.cdiv(channels, OUTER[1]))
+    kernels.outer[grid](
+        given, slope, out, out.stride(0), layer.weight, layer.bias, **sizes, BIAS=layer.bias >= 0, BO=OUTER[0],
+        BI=OUTER[1], num_warps=4,
+    )  # fmt: skip
+    if first:
+        return slope
+    outputs, inputs, warps = LINEAR_BACK_TILE
+    back = torch.empty_like(given)
+    kernels.linear_back[(rows, triton.cdiv(channels, inputs))](
+        slope, weights, back, weights.stride(0), layer.weight, **sizes, BO=outputs, BI=inputs, num_warps=warps
+    )
+    return back
+
+
+def _sizes(layer: Layer, batch: int) -> dict[str, int]:
+    return {"IN": layer.channels, "OUT": layer.out_channels, "BATCH": batch}
 
 
 def _tile(kind: str, channels: int) -> tuple[int, int, int]:
@@ -216,12 +258,16 @@ def _kernel(layer: Layer) -> dict[str, int]:
 
 
 def convolve(layer: Layer, weights: Tensor, given: Tensor, relu: bool = False) -> Tensor:
-    """What a layer makes of images with their border. [row, sample, out, height, width]"""
+    """What a layer makes of images with their border, the same for all rows if there is but one row of them.
+
+    [row, sample, out, height, width]
+    """
     places, inputs, warps = _tile(FORWARD, layer.out_channels)
-    rows, batch, channels, height, width = given.shape
+    rows, (batch, channels, height, width) = len(weights), given.shape[1:]
+    own = batch if len(given) == rows else 0
     out = given.new_empty(rows, batch, layer.out_channels, layer.out_height, layer.out_width)
     kernels.convolve[(rows * batch, triton.cdiv(layer.out_height * layer.out_width, places))](
-        given, weights, out, weights.stride(0), layer.weight, layer.bias, batch, C=channels, H=height, W=width,
+        given, weights, out, weights.stride(0), layer.weight, layer.bias, batch, own, C=channels, H=height, W=width,
         O=layer.out_channels, OH=layer.out_height, OW=layer.out_width, **_kernel(layer), SH=layer.stride_h,
         SW=layer.stride_w, FLIP=False, BIAS=layer.bias >= 0, RELU=relu, BP=places, BK=inputs,
         BO=_power(layer.out_channels), PRECISION=PRECISION, num_warps=warps, num_stages=1,
@@ -250,7 +296,7 @@ def convolve_back(layer: Layer, weights: Tensor, given: Tensor, slope: Tensor, o
     places, inputs, warps = _tile(BACK, layer.channels)
     back = slope.new_empty(rows, batch, layer.channels, layer.height, layer.width)
     kernels.convolve[(rows * batch, triton.cdiv(layer.height * layer.width, places))](
-        spread, weights, back, weights.stride(0), layer.weight, 0, batch, C=layer.out_channels, H=spread.shape[3],
+        spread, weights, back, weights.stride(0), layer.weight, 0, batch, batch, C=layer.out_channels, H=spread.shape[3],
         W=spread.shape[4], O=layer.channels, OH=layer.height, OW=layer.width, **_kernel(layer), SH=1, SW=1, FLIP=True,
         BIAS=False, RELU=False, BP=places, BK=inputs, BO=_power(layer.channels), PRECISION=PRECISION,
         num_warps=warps, num_stages=1,
@@ -263,11 +309,14 @@ def _windows(layer: Layer) -> dict[str, int]:
     return size | _kernel(layer)
 
 
-def _maxpool(layer: Layer, values: Tensor) -> tuple[Tensor, Tensor]:
+def _maxpool(layer: Layer, values: Tensor, which: bool) -> tuple[Tensor, Tensor | None]:
+    """The largest of each window and, if asked, which of the window it was."""
     out = values.new_empty(*values.shape[:2], layer.out_channels, layer.out_height, layer.out_width)
-    index = torch.empty_like(out, dtype=torch.int8)
+    index = torch.empty_like(out, dtype=torch.int8) if which else None
     count = out.numel()
-    kernels.maxpool[(triton.cdiv(count, 1024),)](values.contiguous(), out, index, count, **_windows(layer), BLOCK=1024)
+    kernels.maxpool[(triton.cdiv(count, 1024),)](
+        values.contiguous(), out, out if index is None else index, count, **_windows(layer), WHICH=which, BLOCK=1024
+    )
     return out, index
 
 

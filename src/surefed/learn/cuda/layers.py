@@ -27,7 +27,7 @@ def _corners(place, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, SH: tl.
 
 @triton.jit
 def convolve(
-    images, weights, out, stride_row, weight_at, bias_at, batch,
+    images, weights, out, stride_row, weight_at, bias_at, batch, own,
     C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, O: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
     KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
     FLIP: tl.constexpr, BIAS: tl.constexpr, RELU: tl.constexpr,
@@ -35,6 +35,7 @@ def convolve(
 ):  # fmt: skip
     """out[o, y, x] = bias[o] + sum over c, ky, kx of weight[o, c, ky, kx] * image[c, y * SH + ky, x * SW + kx].
 
+    own: how many images a row has for itself: all of its batch, or 0 where the rows share them.
     FLIP: the way back, from slopes with as much border as a kernel needs to reach them: the weight is
     weight[c, o, KH - 1 - ky, KW - 1 - kx].
     """
@@ -46,7 +47,8 @@ def convolve(
     total = tl.zeros((BO, BP), dtype=tl.float32)
     K: tl.constexpr = C * KH * KW
     T: tl.constexpr = KH * KW
-    image, mine = images + which * (C * H * W), weights + row * stride_row + weight_at
+    image = images + (row * own + which % batch) * (C * H * W)
+    mine = weights + row * stride_row + weight_at
     for start in range(0, K, BK):
         k = start + tl.arange(0, BK)
         patch = tl.load(image + (_offsets(k, K, H, W, KH, KW)[:, None] + corner[None, :]))
@@ -58,7 +60,7 @@ def convolve(
     if BIAS:
         total += tl.load(weights + row * stride_row + bias_at + o, mask=o < O, other=0.0)[:, None]
     if RELU:
-        total = tl.maximum(total, 0.0)
+        total = tl.where(total < 0.0, 0.0, total)  # what is no number stays none
     real = (o < O)[:, None] & (place < OH * OW)[None, :]
     tl.store(out + which * (O * OH * OW) + (o[:, None] * (OH * OW) + place[None, :]), total, mask=real)
 
@@ -98,21 +100,77 @@ def convolve_slope(
 
 
 @triton.jit
-def outer(
-    given, slopes, out, stride_row, weight_at, IN: tl.constexpr, OUT: tl.constexpr, BATCH: tl.constexpr,
+def linear(
+    given, weights, out, stride_row, weight_at, bias_at, IN: tl.constexpr, OUT: tl.constexpr, BATCH: tl.constexpr,
+    BIAS: tl.constexpr, RELU: tl.constexpr, BO: tl.constexpr, BI: tl.constexpr,
+):  # fmt: skip
+    """out[o] = bias[o] + sum over i of weight[o, i] * given[i], of all samples of a row, so a weight is read once."""
+    row = tl.program_id(0).to(tl.int64)
+    o = tl.program_id(1) * BO + tl.arange(0, BO)
+    mine, ours = weights + row * stride_row, given + row * (BATCH * IN)
+    totals = (tl.zeros((BO, BI), dtype=tl.float32),) * BATCH
+    for start in range(0, IN, BI):
+        i = start + tl.arange(0, BI)
+        real = (o < OUT)[:, None] & (i < IN)[None, :]
+        weight = tl.load(mine + weight_at + (o[:, None] * IN + i[None, :]), mask=real, other=0.0)
+        more = ()
+        for sample in tl.static_range(BATCH):
+            value = tl.load(ours + (sample * IN + i), mask=i < IN, other=0.0)
+            more += (totals[sample] + weight * value[None, :],)  # type: ignore[assignment]
+        totals = more
+    bias = tl.zeros((BO,), dtype=tl.float32)
+    if BIAS:
+        bias = tl.load(mine + bias_at + o, mask=o < OUT, other=0.0)
+    for sample in tl.static_range(BATCH):
+        total = tl.sum(totals[sample], 1) + bias
+        if RELU:
+            total = tl.where(total < 0.0, 0.0, total)
+        tl.store(out + row * (BATCH * OUT) + (sample * OUT + o), total, mask=o < OUT)
+
+
+@triton.jit
+def linear_back(
+    slopes, weights, back, stride_row, weight_at, IN: tl.constexpr, OUT: tl.constexpr, BATCH: tl.constexpr,
     BO: tl.constexpr, BI: tl.constexpr,
 ):  # fmt: skip
-    """The slopes of a linear layer's weights: out[o, i] = sum over samples of slopes[o] * given[i]."""
+    """back[i] = sum over o of slopes[o] * weight[o, i], of all samples of a row."""
+    row = tl.program_id(0).to(tl.int64)
+    i = tl.program_id(1) * BI + tl.arange(0, BI)
+    mine, ours = weights + row * stride_row + weight_at, slopes + row * (BATCH * OUT)
+    totals = (tl.zeros((BI,), dtype=tl.float32),) * BATCH
+    for start in range(0, OUT, BO):
+        o = start + tl.arange(0, BO)
+        real = (o < OUT)[:, None] & (i < IN)[None, :]
+        weight = tl.load(mine + (o[:, None] * IN + i[None, :]), mask=real, other=0.0)
+        more = ()
+        for sample in tl.static_range(BATCH):
+            slope = tl.load(ours + (sample * OUT + o), mask=o < OUT, other=0.0)
+            more += (totals[sample] + tl.sum(weight * slope[:, None], 0),)  # type: ignore[assignment]
+        totals = more
+    for sample in tl.static_range(BATCH):
+        tl.store(back + row * (BATCH * IN) + (sample * IN + i), totals[sample], mask=i < IN)
+
+
+@triton.jit
+def outer(
+    given, slopes, out, stride_row, weight_at, bias_at, IN: tl.constexpr, OUT: tl.constexpr, BATCH: tl.constexpr,
+    BIAS: tl.constexpr, BO: tl.constexpr, BI: tl.constexpr,
+):  # fmt: skip
+    """The slopes of a linear layer's weights, out[o, i] = sum over samples of slopes[o] * given[i], and of its bias."""
     row = tl.program_id(0).to(tl.int64)
     o = tl.program_id(1) * BO + tl.arange(0, BO)
     i = tl.program_id(2) * BI + tl.arange(0, BI)
     total = tl.zeros((BO, BI), dtype=tl.float32)
+    sums = tl.zeros((BO,), dtype=tl.float32)
     for sample in tl.static_range(BATCH):
         one = tl.load(slopes + row * (BATCH * OUT) + (sample * OUT + o), mask=o < OUT, other=0.0)
         other = tl.load(given + row * (BATCH * IN) + (sample * IN + i), mask=i < IN, other=0.0)
         total += one[:, None] * other[None, :]
+        sums += one
     real = (o < OUT)[:, None] & (i < IN)[None, :]
     tl.store(out + row * stride_row + weight_at + (o[:, None] * IN + i[None, :]), total, mask=real)
+    if BIAS:
+        tl.store(out + row * stride_row + bias_at + o, sums, mask=(o < OUT) & (tl.program_id(2) == 0))
 
 
 @triton.jit
@@ -129,9 +187,9 @@ def classify(scores, labels, out, batch, CLASSES: tl.constexpr, BC: tl.constexpr
 @triton.jit
 def maxpool(
     images, out, index, count, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
-    KH: tl.constexpr, KW: tl.constexpr, BLOCK: tl.constexpr,
+    KH: tl.constexpr, KW: tl.constexpr, WHICH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The largest of each window, and which of the window it was, the first of equals."""
+    """The largest of each window, and which of the window it was, the first of equals, where somebody will ask."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     real = at < count
     plane, place = at // (OH * OW), at % (OH * OW)
@@ -145,7 +203,8 @@ def maxpool(
             best = tl.where(higher, ky * KW + kx, best)
             top = tl.where(higher, value, top)
     tl.store(out + at, top, mask=real)
-    tl.store(index + at, best.to(tl.int8), mask=real)
+    if WHICH:
+        tl.store(index + at, best.to(tl.int8), mask=real)
 
 
 @triton.jit
