@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 import triton
@@ -25,6 +26,11 @@ TILES = {
     BACK: {16: (256, 16, 4), 32: (64, 16, 2), 64: (64, 16, 4)},
 }
 """Places, inputs and warps of a program of each kind of convolution, by its channels; for 16 the best on an H200."""
+
+DIRECT = {FORWARD: (128, 2), BACK: (256, 4)}
+"""Places and warps of a program where there are few channels; the best on an H200."""
+CHANNELS, TAPS = 8, 49
+"""Channels, and pixels of a patch in each of them, up to which a convolution goes from pixel to pixel."""
 
 OUTER = (16, 128)
 """Outputs and inputs to a program that makes the slopes of a linear layer."""
@@ -226,6 +232,15 @@ def _tile(kind: str, channels: int) -> tuple[int, int, int]:
     return TILES[kind].get(_power(channels), (16, 16, 4))
 
 
+def _program(kind: str, layer: Layer, channels: int) -> dict[str, Any]:
+    """What a convolution's program is made for."""
+    if channels <= CHANNELS and layer.kernel_h * layer.kernel_w <= TAPS:
+        places, warps = DIRECT[kind]
+        return {"BP": places, "BK": 16, "BO": CHANNELS, "DIRECT": True, "num_warps": warps}
+    places, inputs, warps = _tile(kind, channels)
+    return {"BP": places, "BK": inputs, "BO": _power(channels), "DIRECT": False, "num_warps": warps}
+
+
 def _power(number: int, least: int = 16) -> int:
     return max(least, 1 << (number - 1).bit_length())
 
@@ -262,15 +277,14 @@ def convolve(layer: Layer, weights: Tensor, given: Tensor, relu: bool = False) -
 
     [row, sample, out, height, width]
     """
-    places, inputs, warps = _tile(FORWARD, layer.out_channels)
+    program = _program(FORWARD, layer, layer.out_channels)
     rows, (batch, channels, height, width) = len(weights), given.shape[1:]
     own = batch if len(given) == rows else 0
     out = given.new_empty(rows, batch, layer.out_channels, layer.out_height, layer.out_width)
-    kernels.convolve[(rows * batch, triton.cdiv(layer.out_height * layer.out_width, places))](
+    kernels.convolve[(rows * batch, triton.cdiv(layer.out_height * layer.out_width, program["BP"]))](
         given, weights, out, weights.stride(0), layer.weight, layer.bias, batch, own, C=channels, H=height, W=width,
         O=layer.out_channels, OH=layer.out_height, OW=layer.out_width, **_kernel(layer), SH=layer.stride_h,
-        SW=layer.stride_w, FLIP=False, BIAS=layer.bias >= 0, RELU=relu, BP=places, BK=inputs,
-        BO=_power(layer.out_channels), PRECISION=PRECISION, num_warps=warps, num_stages=1,
+        SW=layer.stride_w, FLIP=False, BIAS=layer.bias >= 0, RELU=relu, PRECISION=PRECISION, **program, num_stages=1,
     )  # fmt: skip
     return out
 
@@ -293,13 +307,12 @@ def convolve_back(layer: Layer, weights: Tensor, given: Tensor, slope: Tensor, o
     if first:
         return slope
     spread = _spread(layer, slope)
-    places, inputs, warps = _tile(BACK, layer.channels)
+    program = _program(BACK, layer, layer.channels)
     back = slope.new_empty(rows, batch, layer.channels, layer.height, layer.width)
-    kernels.convolve[(rows * batch, triton.cdiv(layer.height * layer.width, places))](
+    kernels.convolve[(rows * batch, triton.cdiv(layer.height * layer.width, program["BP"]))](
         spread, weights, back, weights.stride(0), layer.weight, 0, batch, batch, C=layer.out_channels, H=spread.shape[3],
         W=spread.shape[4], O=layer.channels, OH=layer.height, OW=layer.width, **_kernel(layer), SH=1, SW=1, FLIP=True,
-        BIAS=False, RELU=False, BP=places, BK=inputs, BO=_power(layer.channels), PRECISION=PRECISION,
-        num_warps=warps, num_stages=1,
+        BIAS=False, RELU=False, PRECISION=PRECISION, **program, num_stages=1,
     )  # fmt: skip
     return back
 

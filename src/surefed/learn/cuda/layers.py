@@ -30,7 +30,7 @@ def convolve(
     images, weights, out, stride_row, weight_at, bias_at, batch, own,
     C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, O: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
     KH: tl.constexpr, KW: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
-    FLIP: tl.constexpr, BIAS: tl.constexpr, RELU: tl.constexpr,
+    FLIP: tl.constexpr, BIAS: tl.constexpr, RELU: tl.constexpr, DIRECT: tl.constexpr,
     BP: tl.constexpr, BK: tl.constexpr, BO: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """out[o, y, x] = bias[o] + sum over c, ky, kx of weight[o, c, ky, kx] * image[c, y * SH + ky, x * SW + kx].
@@ -38,6 +38,7 @@ def convolve(
     own: how many images a row has for itself: all of its batch, or 0 where the rows share them.
     FLIP: the way back, from slopes with as much border as a kernel needs to reach them: the weight is
     weight[c, o, KH - 1 - ky, KW - 1 - kx].
+    DIRECT: one pixel of every patch after the other, without tensor cores, which would have too few channels to fill.
     """
     which = tl.program_id(0).to(tl.int64)  # row * batch + sample
     row = which // batch
@@ -49,14 +50,23 @@ def convolve(
     T: tl.constexpr = KH * KW
     image = images + (row * own + which % batch) * (C * H * W)
     mine = weights + row * stride_row + weight_at
-    for start in range(0, K, BK):
-        k = start + tl.arange(0, BK)
-        patch = tl.load(image + (_offsets(k, K, H, W, KH, KW)[:, None] + corner[None, :]))
-        at = o[:, None] * K + k[None, :]
-        if FLIP:
-            at = o[:, None] * T + ((k // T) * (O * T) + T - 1 - k % T)[None, :]
-        kernel = tl.load(mine + at, mask=(o < O)[:, None] & (k < K)[None, :], other=0.0)
-        total = tl.dot(kernel, patch, total, input_precision=PRECISION)
+    if DIRECT:
+        for c in range(C):
+            for tap in tl.static_range(T):
+                pixel = tl.load(image + (c * (H * W) + (tap // KW) * W + tap % KW) + corner)
+                one = o * K + c * T + tap
+                if FLIP:
+                    one = o * T + (c * (O * T) + T - 1 - tap)
+                total += tl.load(mine + one, mask=o < O, other=0.0)[:, None] * pixel[None, :]
+    else:
+        for start in range(0, K, BK):
+            k = start + tl.arange(0, BK)
+            patch = tl.load(image + (_offsets(k, K, H, W, KH, KW)[:, None] + corner[None, :]))
+            at = o[:, None] * K + k[None, :]
+            if FLIP:
+                at = o[:, None] * T + ((k // T) * (O * T) + T - 1 - k % T)[None, :]
+            kernel = tl.load(mine + at, mask=(o < O)[:, None] & (k < K)[None, :], other=0.0)
+            total = tl.dot(kernel, patch, total, input_precision=PRECISION)
     if BIAS:
         total += tl.load(weights + row * stride_row + bias_at + o, mask=o < O, other=0.0)[:, None]
     if RELU:
