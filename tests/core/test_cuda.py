@@ -183,6 +183,8 @@ def test_products_of_pushes_are_those_of_plain_sums(clients: int, monkeypatch: p
     if clients < 16 and DEVICE == "cuda":
         clients = 16  # the least that tensor cores take
     monkeypatch.setattr(pushes, "CLIENTS", clients)
+    monkeypatch.setattr(pushes, "LENGTH", 256)
+    monkeypatch.setattr(pushes, "LANES", 128)
     rng = torch.Generator().manual_seed(1)
     course, pull, before, after = (torch.randn(RECEIVERS, WEIGHTS, generator=rng) for _ in range(4))
     sent = torch.randn(SENDERS, WEIGHTS, generator=rng) + 30.0

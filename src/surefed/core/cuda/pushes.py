@@ -13,72 +13,86 @@ import triton.language as tl
 from torch import Tensor
 
 CLIENTS, BLOCK, STEPS, WARPS = 64, 32, 8, 8
-"""Receivers and senders, weights at a time, how often, and warps of a program."""
+"""Receivers and senders, weights at a time, how often, and warps of a program that looks at all pairs."""
+LENGTH, LANES = 4096, 1024
+"""Weights to a program that looks at one receiver, and how many at a time."""
 
 
 @triton.jit
-def _products(
-    course, pull, before, after, sent, fresh, pairs, alone, receivers, senders, weights, parts, keep,
+def _alone(
+    course, pull, before, after, fresh, sums, receivers, weights, parts, keep, LENGTH: tl.constexpr, LANES: tl.constexpr
+):
+    """One receiver and a part of the weights; where it was is seen from where the first receiver was."""
+    row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    zero = tl.zeros((LANES,), dtype=tl.float32)
+    course_own, pull_own, own_own, course_course, pull_pull, course_pull = zero, zero, zero, zero, zero, zero
+    course_place, pull_place, place_place = zero, zero, zero
+    for step in range(0, LENGTH, LANES):
+        at = part * LENGTH + step + tl.arange(0, LANES)
+        real = at < weights
+        here = row * weights + at
+        was = tl.load(before + here, mask=real, other=0.0)
+        own = tl.load(after + here, mask=real, other=0.0) - was
+        way = tl.load(course + here, mask=real, other=0.0)
+        draw = keep * tl.load(pull + here, mask=real, other=0.0) + (1.0 - keep) * own
+        tl.store(fresh + here, draw, mask=real)
+        place = was - tl.load(before + at, mask=real, other=0.0)
+        course_own += way * own
+        pull_own += draw * own
+        own_own += own * own
+        course_course += way * way
+        pull_pull += draw * draw
+        course_pull += way * draw
+        course_place += way * place
+        pull_place += draw * place
+        place_place += place * place
+    found, size = sums + row * parts + part, receivers * parts
+    tl.store(found, tl.sum(course_own, 0))
+    tl.store(found + size, tl.sum(pull_own, 0))
+    tl.store(found + 2 * size, tl.sum(own_own, 0))
+    tl.store(found + 3 * size, tl.sum(course_course, 0))
+    tl.store(found + 4 * size, tl.sum(pull_pull, 0))
+    tl.store(found + 5 * size, tl.sum(course_pull, 0))
+    tl.store(found + 6 * size, tl.sum(course_place, 0))
+    tl.store(found + 7 * size, tl.sum(pull_place, 0))
+    tl.store(found + 8 * size, tl.sum(place_place, 0))
+
+
+@triton.jit
+def _pairs(
+    course, pull, before, sent, sums, squares, receivers, senders, weights, parts,
     CLIENTS: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
-    """Some receivers, some senders and a part of the weights, seen from the middle of these receivers."""
+    """Some receivers, some senders and a part of the weights, all seen from where the first receiver was."""
     receiver = tl.program_id(1) * CLIENTS + tl.arange(0, CLIENTS)
     sender = tl.program_id(2) * CLIENTS + tl.arange(0, CLIENTS)
-    count = tl.minimum(receivers - tl.program_id(1) * CLIENTS, CLIENTS).to(tl.float32)
     along = tl.zeros((CLIENTS, CLIENTS), dtype=tl.float32)
     pulled = tl.zeros((CLIENTS, CLIENTS), dtype=tl.float32)
     between = tl.zeros((CLIENTS, CLIENTS), dtype=tl.float32)
-    theirs = tl.zeros((CLIENTS,), dtype=tl.float32)
-    mine = tl.zeros((CLIENTS,), dtype=tl.float32)
-    course_mine = tl.zeros((CLIENTS,), dtype=tl.float32)
-    pull_mine = tl.zeros((CLIENTS,), dtype=tl.float32)
-    course_own = tl.zeros((CLIENTS,), dtype=tl.float32)
-    pull_own = tl.zeros((CLIENTS,), dtype=tl.float32)
-    own_own = tl.zeros((CLIENTS,), dtype=tl.float32)
-    course_course = tl.zeros((CLIENTS,), dtype=tl.float32)
-    pull_pull = tl.zeros((CLIENTS,), dtype=tl.float32)
-    course_pull = tl.zeros((CLIENTS,), dtype=tl.float32)
+    square = tl.zeros((CLIENTS, BLOCK), dtype=tl.float32)
     for step in range(STEPS):
         at = (tl.program_id(0) * STEPS + step) * BLOCK + tl.arange(0, BLOCK)
         real = (receiver < receivers)[:, None] & (at < weights)[None, :]
         here = receiver.to(tl.int64)[:, None] * weights + at[None, :]
-        place = tl.load(before + here, mask=real, other=0.0)
-        own = tl.load(after + here, mask=real, other=0.0) - place
-        way = tl.load(course + here, mask=real, other=0.0)
-        draw = keep * tl.load(pull + here, mask=real, other=0.0) + (1.0 - keep) * own
-        tl.store(fresh + here, draw, mask=real & (tl.program_id(2) == 0))
-        middle = (tl.sum(place, 0) / count)[None, :]
-        place = tl.where(real, place - middle, 0.0)
         there = (sender < senders)[:, None] & (at < weights)[None, :]
         sent_at = sender.to(tl.int64)[:, None] * weights + at[None, :]
-        other = tl.where(there, tl.load(sent + sent_at, mask=there, other=0.0) - middle, 0.0)
+        origin = tl.load(before + at, mask=at < weights, other=0.0)[None, :]
+        place = tl.load(before + here, mask=real, other=0.0) - origin
+        way = tl.load(course + here, mask=real, other=0.0)
+        draw = tl.load(pull + here, mask=real, other=0.0)
+        other = tl.where(there, tl.load(sent + sent_at, mask=there, other=0.0) - origin, 0.0)
         along = tl.dot(way, tl.trans(other), along, input_precision="tf32x3")
         pulled = tl.dot(draw, tl.trans(other), pulled, input_precision="tf32x3")
         between = tl.dot(place, tl.trans(other), between, input_precision="tf32x3")
-        theirs += tl.sum(other * other, 1)
-        mine += tl.sum(place * place, 1)
-        course_mine += tl.sum(way * place, 1)
-        pull_mine += tl.sum(draw * place, 1)
-        course_own += tl.sum(way * own, 1)
-        pull_own += tl.sum(draw * own, 1)
-        own_own += tl.sum(own * own, 1)
-        course_course += tl.sum(way * way, 1)
-        pull_pull += tl.sum(draw * draw, 1)
-        course_pull += tl.sum(way * draw, 1)
+        square += other * other
     pair = (receiver < receivers)[:, None] & (sender < senders)[None, :]
     size = receivers * senders
-    found = pairs + tl.program_id(0) * size + receiver[:, None] * senders + sender[None, :]
-    tl.store(found, along - course_mine[:, None], mask=pair)
-    tl.store(found + parts * size, pulled - pull_mine[:, None], mask=pair)
-    tl.store(found + 2 * parts * size, mine[:, None] + theirs[None, :] - 2.0 * between, mask=pair)
-    first = (receiver < receivers) & (tl.program_id(2) == 0)
-    told = alone + tl.program_id(0) * receivers + receiver
-    tl.store(told, course_own, mask=first)
-    tl.store(told + parts * receivers, pull_own, mask=first)
-    tl.store(told + 2 * parts * receivers, own_own, mask=first)
-    tl.store(told + 3 * parts * receivers, course_course, mask=first)
-    tl.store(told + 4 * parts * receivers, pull_pull, mask=first)
-    tl.store(told + 5 * parts * receivers, course_pull, mask=first)
+    found = sums + tl.program_id(0) * size + receiver[:, None] * senders + sender[None, :]
+    tl.store(found, along, mask=pair)
+    tl.store(found + parts * size, pulled, mask=pair)
+    tl.store(found + 2 * parts * size, between, mask=pair)
+    first = (sender < senders) & (tl.program_id(1) == 0)
+    tl.store(squares + tl.program_id(0) * senders + sender, tl.sum(square, 1), mask=first)
 
 
 def products(
@@ -92,17 +106,23 @@ def products(
 
     course, pull, before, after: [receiver, weight]; sent: [sender, weight].
     """
-    given = [value.contiguous() for value in (course, pull, before, after, sent)]
+    course, pull, before, after, sent = (value.contiguous() for value in (course, pull, before, after, sent))
     (receivers, weights), senders = before.shape, len(sent)
+    fresh, parts = torch.empty_like(pull), triton.cdiv(weights, LENGTH)
+    sums = pull.new_empty(9, receivers, parts)
+    _alone[(receivers, parts)](
+        course, pull, before, after, fresh, sums, receivers, weights, parts, keep, LENGTH=LENGTH, LANES=LANES
+    )
+    alone = sums.sum(2, dtype=torch.float64)
     parts = triton.cdiv(weights, BLOCK * STEPS)
-    fresh = torch.empty_like(given[1])
-    pairs, alone = fresh.new_empty(3, parts, receivers, senders), fresh.new_empty(6, parts, receivers)
-    grid = (parts, triton.cdiv(receivers, CLIENTS), triton.cdiv(senders, CLIENTS))
-    _products[grid](
-        *given, fresh, pairs, alone, receivers, senders, weights, parts, keep,
+    pairs, squares = pull.new_empty(3, parts, receivers, senders), pull.new_empty(parts, senders)
+    _pairs[(parts, triton.cdiv(receivers, CLIENTS), triton.cdiv(senders, CLIENTS))](
+        course, fresh, before, sent, pairs, squares, receivers, senders, weights, parts,
         CLIENTS=CLIENTS, BLOCK=BLOCK, STEPS=STEPS, num_warps=WARPS, num_stages=1,
     )  # fmt: skip
-    return fresh, pairs.sum(1, dtype=torch.float64), alone.sum(1, dtype=torch.float64)
+    along, pulled, between = pairs.sum(1, dtype=torch.float64)
+    apart = alone[8, :, None] + squares.sum(0, dtype=torch.float64) - 2 * between
+    return fresh, torch.stack((along - alone[6, :, None], pulled - alone[7, :, None], apart)), alone[:6]
 
 
 @triton.jit
