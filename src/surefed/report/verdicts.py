@@ -111,7 +111,8 @@ def matches(dataset: str, method: str, attacks: tuple[str, ...], evidence: Evide
         return missing or (Verdict.UNKNOWN, "")
     there = _there(figures)
     verdict = _all_or_some(_within(clean - figure, CLOSE) for figure in there.values())
-    bounds = [figure for attack in attacks if (figure := evidence.score(dataset, "oracle", attack)) is not None]
+    # whoever hears no liar does not care what these send
+    bounds = [figure for attack in NON_STEALTHY if (figure := evidence.score(dataset, "oracle", attack)) is not None]
     bound = f" Told who lies, without their data: {points(min(bounds))}." if bounds else ""
     return verdict, f"Clean {points(clean)} %; {_listed(there, ATTACKS)} {_at(evidence, dataset)}.{bound}"
 
