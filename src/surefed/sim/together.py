@@ -57,7 +57,7 @@ def run_together(
     with stop_signals() as stopped, _Convoy(end) as convoy:
         for folder, experiment in experiments.items():
             if not stopped():
-                convoy.admit(folder, experiment, resume, device, watch)
+                convoy.admit(folder, experiment, resume, device, watch, lone=len(experiments) == 1)
         while convoy.plays and not stopped():
             convoy.advance()
         left = len(experiments) - len(outcome)
@@ -89,9 +89,16 @@ class _Convoy:
             held.close()
 
     def admit(
-        self, folder: Path, experiment: Experiment, resume: bool, device: torch.device | str, watch: Onlooker
+        self,
+        folder: Path,
+        experiment: Experiment,
+        resume: bool,
+        device: torch.device | str,
+        watch: Onlooker,
+        *,
+        lone: bool,
     ) -> None:
-        """Open a run's folder; one that is finished, or cannot be opened, ends at once."""
+        """Open a run's folder; one that is finished, or cannot be opened, ends at once. lone: nobody else will come."""
 
         def told(round: int, figures: dict[str, Any] | None) -> None:
             watch(folder, round, figures)
@@ -100,7 +107,7 @@ class _Convoy:
             try:
                 setup = assemble(experiment, device=device)
                 play = held.enter_context(opened(folder, setup, resume=resume, watch=told))
-                kin = None if play.finished else kinship(setup, play.world)
+                kin = None if lone or play.finished else kinship(setup, play.world)
             except Exception as error:  # a run may fail in any way, and the others go on
                 self.end(folder, error)
                 return
