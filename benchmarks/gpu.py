@@ -25,8 +25,9 @@ from surefed.data import federation
 from surefed.sim import Experiment
 from surefed.sim.assemble import assemble
 from surefed.sim.bench import Workload, copy_bandwidth
-from surefed.sim.engine import World, begin, play_round
+from surefed.sim.engine import begin, play_round
 from surefed.sim.setup import Setup
+from surefed.sim.world import World
 
 ROUNDS: dict[str, dict[str, Any]] = {
     "CNN, 10 classes": {},

@@ -72,6 +72,7 @@ def test_quick_is_said_everywhere(file: str, here: Path, capsys: pytest.CaptureF
         ("seed = [", (), 2, "is not valid TOML"),
         ("seed = [1]", ("--set", "rounds"), 2, "--set takes key=value"),
         ("seed = [1]", ("--out", "bad.toml"), 4, "is a file; choose another folder"),
+        ("seed = [1]", ("--together", "0"), 2, "--together is at least 1, not 0"),
         ("seed = [1]", ("--until", "0"), 124, "stopped: because the time is up: 0 of 1 cells are finished"),
     ],
 )

@@ -15,9 +15,10 @@ from surefed.peer.lone import experiment
 from surefed.peer.node import Peer
 from surefed.peer.transport import MemoryTransport, Network
 from surefed.sim.assemble import assemble
-from surefed.sim.engine import World, begin, play_round
+from surefed.sim.engine import begin, play_round
 from surefed.sim.experiment import Experiment
 from surefed.sim.setup import Setup
+from surefed.sim.world import World
 
 SITES = ("anna", "bert", "cleo", "dora", "egon", "fred", "gina", "hans")
 

@@ -15,9 +15,10 @@ from surefed.rules import RULES
 from surefed.sim import Experiment
 from surefed.sim.assemble import assemble
 from surefed.sim.checkpoint import pack
-from surefed.sim.engine import World, begin, play_round
+from surefed.sim.engine import begin, play_round
 from surefed.sim.replay import steady
 from surefed.sim.setup import Setup
+from surefed.sim.world import World
 
 GPU = torch.cuda.is_available()
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not GPU, reason="there is no GPU"))]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from surefed.sweep import Cell, Sweep
-from surefed.sweep.events import Event, order
+from surefed.sweep import Sweep
+from surefed.sweep.events import Bundle, Event, order
 from surefed.sweep.worker import play
 
 SMALL = """\
@@ -36,23 +37,26 @@ def write(tmp_path: Path) -> Write:
 
 
 class Inline:
-    """Runs a cell at once, in this process; `ends` are what some cells come to instead, in turn."""
+    """Runs cells at once, in this process; `ends` are what some cells come to instead, in turn."""
 
     def __init__(self, ends: Ends | None = None, size: int = 1) -> None:
         self.size, self.ends, self.closed, self.keep_beliefs = size, ends or {}, False, False
         self.started: list[str] = []
+        self.bundles: list[list[str]] = []
         self.events: deque[Event] = deque()
 
-    def start(self, cell: Cell, place: Path) -> None:
-        self.started.append(cell.name)
-        if self.ends.get(cell.name):
-            self.events.append(self.ends[cell.name].pop(0))
-            return
-        end = play(order(cell, place, "cpu", self.keep_beliefs), self._tell(cell))
-        self.events.append(Event(cell.name, end["kind"], text=end.get("text", "")))
+    def start(self, bundle: Bundle) -> None:
+        names = [cell.name for cell, _ in bundle]
+        self.started += names
+        self.bundles.append(names)
+        self.events += [self.ends[name].pop(0) for name in names if self.ends.get(name)]
+        told = {event.cell for event in self.events}
+        orders = [order(cell, place, "cpu", self.keep_beliefs) for cell, place in bundle if cell.name not in told]
+        if orders:
+            play(orders, self._tell)
 
-    def _tell(self, cell: Cell) -> Callable[[dict[str, object]], None]:
-        return lambda message: self.events.append(Event(cell.name, "round", int(str(message["round"]))))
+    def _tell(self, message: dict[str, Any]) -> None:
+        self.events.append(Event(message["cell"], message["kind"], message.get("round", 0), message.get("text", "")))
 
     def next(self, timeout: float) -> Event | None:
         return self.events.popleft() if self.events else None

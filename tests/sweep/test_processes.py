@@ -105,8 +105,8 @@ def test_a_worker_whose_cell_ends_before_it_could_stop_ends_with_it(write: Write
     ) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None
-        print(json.dumps(order(cell, tmp_path / "cell", "cpu", False)), file=worker.stdin, flush=True)
-        assert json.loads(worker.stdout.readline()) == {"kind": "round", "round": 1}
+        print(json.dumps([order(cell, tmp_path / "cell", "cpu", False)]), file=worker.stdin, flush=True)
+        assert json.loads(worker.stdout.readline()) == {"cell": "s0", "kind": "round", "round": 1}
         worker.stdin.close()
         watchdog = threading.Timer(60, worker.kill)
         watchdog.start()

@@ -16,6 +16,7 @@ from surefed.cli.sweep import (
     RayOption,
     RetryOption,
     ShareOption,
+    TogetherOption,
     UntilOption,
     WorkersOption,
     foresee,
@@ -46,6 +47,7 @@ def paper(
     workers: WorkersOption = None,
     ray: RayOption = None,
     gpu_share: ShareOption = None,
+    together: TogetherOption = 1,
     device: DeviceOption = "cpu",
     until: UntilOption = None,
     retry_failed: RetryOption = False,
@@ -67,6 +69,7 @@ def paper(
             foresee(sweep, place, device, workers or default_size(sweep, device, gpu_share), Format.text)
             continue
         given: dict[str, Any] = {"device": device, "workers": workers, "ray": ray, "gpu_share": gpu_share}
+        given["together"] = together
         left = None if until is None else max(0.0, until - (time.monotonic() - begun))
         try:
             with progress() as watch:

@@ -26,7 +26,7 @@ from surefed.peer.attempt import prepare
 from surefed.peer.doctor import examine
 from surefed.peer.node import Peer
 from surefed.peer.settings import Kind
-from surefed.sim.run import SMALL
+from surefed.sim.play import SMALL
 
 peer_app = typer.Typer(help="Run a site of a federation, or try a whole one on this machine.", no_args_is_help=True)
 

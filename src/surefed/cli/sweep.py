@@ -33,6 +33,13 @@ RayOption = Annotated[
     str | None, typer.Option(metavar="ADDRESS|local", help="Run the cells on a Ray cluster, or on one started here.")
 ]
 ShareOption = Annotated[float | None, typer.Option(help="Share of a GPU that a cell takes, e.g. 0.25; default: 1.")]
+TogetherOption = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        help="Run up to N cells that learn the same local beliefs in one process, where they are learned once.",
+    ),
+]
 RetryOption = Annotated[bool, typer.Option("--retry-failed", help="Also run the cells that failed before.")]
 DryOption = Annotated[bool, typer.Option("--dry-run", help="Print the cells and an estimate, and run nothing.")]
 UntilOption = Annotated[
@@ -51,6 +58,7 @@ def sweep_command(
     workers: WorkersOption = None,
     ray: RayOption = None,
     gpu_share: ShareOption = None,
+    together: TogetherOption = 1,
     device: DeviceOption = "cpu",
     until: UntilOption = None,
     only: Annotated[
@@ -79,6 +87,7 @@ def sweep_command(
             retry_failed=retry_failed,
             until=until,
             only=only or (),
+            together=together,
             watch=watch,
         )
     show(board, format)
@@ -146,7 +155,7 @@ def _picture(board: Board) -> Group:
     table = Table.grid(padding=(0, 2))
     for name in board.named("running"):
         rounds, reached = board.cells[name].experiment.rounds, board.round.get(name, 0)
-        left = board.left_of(name)
+        left = None if (own := board.left_of(name)) is None else own * board.mates.get(name, 1)
         bar = ProgressBar(total=rounds, completed=reached, width=24)
         table.add_row(escape(name), bar, f"{reached}/{rounds}", "" if left is None else f"{duration(left)} left")
     return Group(table, Text(board.summary(), style="bold"))

@@ -19,7 +19,7 @@ from surefed.core import Record, RecordError, pushes
 from surefed.peer.lone import Lone
 from surefed.records import write_text
 from surefed.sim import checkpoint
-from surefed.sim.engine import World
+from surefed.sim.world import World
 
 FORMAT = 1
 STATE, PUBLISHED = "state.safetensors", "published.json"

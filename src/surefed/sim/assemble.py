@@ -38,20 +38,11 @@ def assemble(
 ) -> Setup:
     """Build what an experiment names; data, model and graph may be given instead of named."""
     place = _device(device)
-    rule = _rule(experiment)
-    lies = experiment.attack
-    attack = build(
-        find(lies.name, ATTACKS, "attack"),
-        "attack",
-        lies.name,
-        lies.options,
-        gives=Attack,
-        beside=type(lies).model_fields,
-    )
+    rule, attack = rule_of(experiment), attack_of(experiment)
     experiment = resolve(experiment, rule, data=data, model=model, graph=graph)
     clean, experiment = federated(experiment, data)
     clean = _numbers(clean.to(place))
-    groups = _groups(rule, attack)
+    groups = groups_of(rule, attack)
     sizes = _training_sizes(experiment, clean, groups)
     if experiment.learn.early_stop and "local" in groups:
         clean = _mixed(clean, experiment.seed)
@@ -89,7 +80,7 @@ def assemble(
     )
 
 
-def _rule(experiment: Experiment) -> Rule[Any]:
+def rule_of(experiment: Experiment) -> Rule[Any]:
     """The rule, and what comes before it."""
     section, name = experiment.rule, experiment.rule.before
     factory, beside = find(section.name, RULES, "rule"), type(section).model_fields
@@ -100,6 +91,13 @@ def _rule(experiment: Experiment) -> Rule[Any]:
         return rule
     step = build(find(name, BEFORE, "step before a rule"), "step", name, section.before_options, gives=Before)
     return preceded(rule, step)
+
+
+def attack_of(experiment: Experiment) -> Attack:
+    """The attack."""
+    section = experiment.attack
+    factory, beside = find(section.name, ATTACKS, "attack"), type(section).model_fields
+    return build(factory, "attack", section.name, section.options, gives=Attack, beside=beside)
 
 
 def _identity(setup: Setup) -> str:
@@ -122,7 +120,7 @@ def _device(device: torch.device | str) -> torch.device:
     return chosen
 
 
-def _groups(rule: Rule[Any], attack: Attack) -> tuple[Group, ...]:
+def groups_of(rule: Rule[Any], attack: Attack) -> tuple[Group, ...]:
     """Which beliefs have to be trained: only what the rule or the attack looks at."""
     groups: tuple[Group, ...] = ("social",)
     if "local" in rule.needs or attack.local:

@@ -14,17 +14,19 @@ from torch import Tensor
 from surefed.core import RecordError
 from surefed.learn import Rows, Watch
 from surefed.records import replace_file
-from surefed.sim.engine import World, begin
+from surefed.sim.engine import begin
 from surefed.sim.setup import Setup
+from surefed.sim.world import World
 
 FORMAT = 2
 
 
 def pack(world: World) -> dict[str, Tensor]:
     """Everything the next round needs, by name."""
-    tensors: dict[str, Tensor] = {"mean": world.rows.mean, "rho": world.rows.rho, "steps": world.rows.steps}
-    tensors |= {f"moments.{at}": moment for at, moment in enumerate(world.rows.moments)}
-    tensors["buffers"] = world.rows.buffers
+    rows = world.whole()
+    tensors: dict[str, Tensor] = {"mean": rows.mean, "rho": rows.rho, "steps": rows.steps}
+    tensors |= {f"moments.{at}": moment for at, moment in enumerate(rows.moments)}
+    tensors["buffers"] = rows.buffers
     tensors["trusted"] = world.trusted
     tensors |= {f"watch.{name}": value for name, value in world.watch._asdict().items()}
     tensors |= {f"rule.{name}": value for name, value in world.state._asdict().items()}

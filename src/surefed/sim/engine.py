@@ -2,48 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from surefed.attacks import Scene, Sent
-from surefed.core import Belief, Round
-from surefed.learn import Lesson, Rows, Watch, draw_batches, early_stop, outputs, predict, values_at_once
+from surefed.core import Belief
+from surefed.learn import Lesson, Rows, draw_batches, early_stop, outputs, predict, values_at_once
 from surefed.rules import Inspection, Outcome, Receivers
 from surefed.sim.replay import Replay, steady, without_host
 from surefed.sim.setup import Group, Setup
-
-
-@dataclass(slots=True)
-class World:
-    """All that changes from round to round.
-
-    round: how many rounds are complete.
-    rows: everybody's beliefs, one group after the other.
-    state: what the rule remembers.
-    watch: what early stopping remembers.
-    trusted: who trusted whom in the round before. bool [receiver, sender]
-    replay: the round captured on a GPU, where there is one; it holds no more than can be captured again.
-    """
-
-    round: int
-    rows: Rows
-    state: Any
-    watch: Watch
-    trusted: Tensor
-    replay: Replay | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def live(self) -> Replay | None:
-        """What stands for the round's number and its edges while a round is captured."""
-        return self.replay if self.replay is not None and self.replay.on else None
-
-    @property
-    def number(self) -> Round:
-        """The round's number, as random numbers are addressed by it: a tensor while a round is captured."""
-        return self.round if self.live is None else self.live.round
+from surefed.sim.world import World
 
 
 def begin(setup: Setup, senders: int | None = None) -> World:
@@ -148,8 +119,27 @@ def move_on(setup: Setup, world: World, outcome: Outcome[Any], inspection: Inspe
 
 
 def learn(setup: Setup, world: World) -> None:
-    """All beliefs of a client take its minibatches; a local belief that did worse and worse has stopped."""
-    plan = setup.experiment.learn
+    """All beliefs of a client take its minibatches; a local belief that did worse and worse has stopped.
+
+    Local beliefs that another world has just learned are taken from there.
+    """
+    plan, taught = setup.experiment.learn, lesson(setup, world)
+    if world.lent is not None:
+        setup.learner.learn(world.rows[world.own], taught)
+        _take(world.rows[world.borrowed], world.lent)
+        return
+    if "local" not in setup.groups or not plan.early_stop:
+        setup.learner.learn(world.rows, taught)
+        return
+    learn_unless_stopped(setup, world, taught)
+    seen = early_stop.look(world.watch, held_out_accuracy(setup, world), plan.early_stop)
+    for mine, new in zip(world.watch, seen, strict=True):  # in place, where a captured round finds it again
+        mine.copy_(new)
+
+
+def lesson(setup: Setup, world: World) -> Lesson:
+    """What the world's own rows see in this round."""
+    plan, rows = setup.experiment.learn, world.own
     first_half = (setup.sizes + 1) // 2
 
     def drawn(order: str, sizes: Tensor, skip: Tensor | int = 0) -> Tensor:
@@ -162,21 +152,15 @@ def learn(setup: Setup, world: World) -> None:
         shares["half_a"] = (drawn("order_a", first_half), first_half)
         shares["half_b"] = (drawn("order_b", setup.sizes - first_half, first_half), setup.sizes - first_half)
     inputs, labels = setup.seen(world.round)
-    lesson = Lesson(
+    groups = setup.groups[: rows.stop // setup.clients]
+    return Lesson(
         inputs=inputs,
         labels=labels,
-        batches=torch.cat([shares[group][0] for group in setup.groups]),
-        sizes=torch.cat([shares[group][1] for group in setup.groups]),
-        noise=setup.streams["noise"],
+        batches=torch.cat([shares[group][0] for group in groups]),
+        sizes=torch.cat([shares[group][1] for group in groups]),
+        noise=setup.streams["noise"][rows],
         round=world.number,
     )
-    if "local" not in setup.groups or not plan.early_stop:
-        setup.learner.learn(world.rows, lesson)
-        return
-    learn_unless_stopped(setup, world, lesson)
-    seen = early_stop.look(world.watch, held_out_accuracy(setup, world), plan.early_stop)
-    for mine, new in zip(world.watch, seen, strict=True):  # in place, where a captured round finds it again
-        mine.copy_(new)
 
 
 def learn_unless_stopped(setup: Setup, world: World, lesson: Lesson) -> None:
@@ -193,6 +177,13 @@ def learn_unless_stopped(setup: Setup, world: World, lesson: Lesson) -> None:
         return
     active = [torch.ones_like(learning) if group == "social" else learning for group in setup.groups]
     setup.learner.learn(world.rows, lesson, torch.cat(active))
+
+
+def _take(rows: Rows, lent: Rows) -> None:
+    """Rows become what was lent, in place, as far as a round looks at them."""
+    rows.mean.copy_(lent.mean)
+    rows.rho.copy_(lent.rho)
+    rows.buffers.copy_(lent.buffers)
 
 
 def lie(setup: Setup, world: World, previous: Belief, edges: Tensor) -> Sent:

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from surefed.learn import Figure, accuracy
 from surefed.rules import Inspection
-from surefed.sim.engine import World, predictions
+from surefed.sim.engine import predictions
 from surefed.sim.setup import Group, Setup
+from surefed.sim.world import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from surefed.sweep.grid import Cell
 class Board:
     """The state of every cell that is asked for while a sweep is driven.
 
-    size: cells at a time. round: complete rounds of begun cells. since: when, and at which round, a cell was started.
-    speed: seconds a round, as measured, by kind of cell.
+    size: bundles of cells at a time. round: complete rounds of begun cells. since: when, and at which round, a cell was
+    started. mates: how many run together with it, itself among them. speed: seconds that a round adds, as measured, by
+    kind of cell.
     """
 
     folder: Folder
@@ -26,6 +27,7 @@ class Board:
     status: dict[str, Status] = field(default_factory=dict)
     round: dict[str, int] = field(default_factory=dict)
     since: dict[str, tuple[float, int]] = field(default_factory=dict)
+    mates: dict[str, int] = field(default_factory=dict)
     speed: dict[tuple[Any, ...], float] = field(default_factory=dict)
 
     @classmethod
@@ -57,16 +59,16 @@ class Board:
         """How many cells there are of each status."""
         return Counter(self.status.values())
 
-    def start(self, name: str) -> None:
+    def start(self, name: str, mates: int = 1) -> None:
         """A cell was started."""
-        self.status[name] = "running"
+        self.status[name], self.mates[name] = "running", mates
         self.since[name] = time.monotonic(), self.round.get(name, 0)
 
     def advance(self, name: str, round: int) -> None:
         """A cell came to a round."""
         begun, first = self.since[name]
         if round - first >= 2:
-            self.speed[kind(self.cells[name])] = (time.monotonic() - begun) / (round - first)
+            self.speed[kind(self.cells[name])] = (time.monotonic() - begun) / (round - first) / self.mates[name]
         self.round[name] = round
 
     def left(self) -> float | None:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from surefed.core import ConfigError
-from surefed.sweep.events import Event, order
-from surefed.sweep.grid import Cell
+from surefed.sweep.events import Bundle, Event, order
 
 STOP = ".stop"
 """While this file is in the sweep's folder, running cells save a checkpoint and end."""
@@ -51,8 +50,9 @@ class Cluster:
                 f"cannot reach a Ray cluster at {address!r} ({reason}); `--ray local` starts one"
             ) from error
 
-    def start(self, cell: Cell, place: Path) -> None:
-        """Hand a cell to the cluster."""
+    def start(self, bundle: Bundle) -> None:
+        """Hand a cell to the cluster; bundles are of one."""
+        ((cell, place),) = bundle
         what = order(cell, place.absolute(), self.device, self.keep_beliefs)
         self._running[self._remote.remote(json.dumps(what), str(self.stopper))] = (cell.name, place)
 
@@ -93,7 +93,9 @@ def _play(given: str, stopper: str) -> str:
     """Run a cell in a process of the cluster."""
     from surefed.sweep.worker import play
 
-    return json.dumps(play(json.loads(given), lambda message: None, Path(stopper).exists))
+    told: list[dict[str, Any]] = []
+    play([json.loads(given)], told.append, Path(stopper).exists)
+    return json.dumps(told[-1])
 
 
 def _ray() -> Any:

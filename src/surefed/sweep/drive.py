@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import shlex
 import signal
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,6 +23,7 @@ import torch
 
 from surefed.core import ConfigError, Interrupted, SureFEDError
 from surefed.records import alone
+from surefed.sim.kinship import likeness
 from surefed.sweep.board import Board, duration
 from surefed.sweep.cluster import Cluster
 from surefed.sweep.events import Backend, Event
@@ -55,6 +58,7 @@ def run_sweep(
     retry_failed: bool = False,
     until: float | None = None,
     only: Sequence[str] = (),
+    together: int = 1,
     watch: Watch | None = None,
 ) -> Board:
     """Run every cell that is not finished, and write the table after each.
@@ -69,6 +73,7 @@ def run_sweep(
         retry_failed: also run the cells that failed before.
         until: seconds after which no cell is started and those under way save a checkpoint and end.
         only: patterns of names, such as "surefed-*-s0"; other cells are left as they are.
+        together: up to so many cells that learn the same local beliefs run in one process, and learn them once.
         watch: told what happens.
 
     Killing it, or any of its processes, loses nothing that is finished; the same call goes on.
@@ -77,6 +82,10 @@ def run_sweep(
         raise ConfigError(f"--workers is at least 1, not {workers}")
     if gpu_share is not None and not 0 < gpu_share <= 1:
         raise ConfigError(f"--gpu-share is a share of one GPU, above 0 and at most 1, not {gpu_share}")
+    if together < 1:
+        raise ConfigError(f"--together is at least 1, not {together}")
+    if together > 1 and ray is not None:
+        raise ConfigError("--together is for the processes of this machine; with --ray every cell runs by itself")
     path = Path(out)
     folder = Folder(path, sweep)
     folder.check()
@@ -85,7 +94,7 @@ def run_sweep(
             for cell in sweep.named(only):
                 folder.forgive(cell)
         board = Board.look(folder, only=only)
-        drive = _Drive(folder, board, watch or (lambda board, said: None), until)
+        drive = _Drive(folder, board, watch or (lambda board, said: None), until, together)
         if drive.queue:
             folder.write_grid(_session(device))
             backend = _backend(path, sweep, device, workers, ray, gpu_share)
@@ -121,12 +130,14 @@ def default_size(sweep: Sweep, device: str, gpu_share: float | None) -> int:
 class _Drive:
     """The cells that are left, and what happens to them."""
 
-    def __init__(self, folder: Folder, board: Board, watch: Watch, until: float | None) -> None:
-        self.folder, self.board, self.watch = folder, board, watch
+    def __init__(self, folder: Folder, board: Board, watch: Watch, until: float | None, together: int) -> None:
+        self.folder, self.board, self.watch, self.together = folder, board, watch, together
         self.queue = deque(board.cells[name] for name in board.todo())
         self.deadline = None if until is None else time.monotonic() + until
         self.deaths: dict[str, int] = {}
+        self.bundle: dict[str, str] = {}  # the first of those that a cell was started with
         self.stopped_by = 0
+        self._known: dict[str, str | None] = {}
         for name in board.named("finished"):
             folder.tidy(board.cells[name])
 
@@ -136,8 +147,8 @@ class _Drive:
             self.folder.write_table()
             while self.queue or self.board.named("running"):
                 self._stop(backend, got())
-                while self.queue and not self.stopped_by and len(self.board.named("running")) < backend.size:
-                    self._start(backend, self.queue.popleft())
+                while self.queue and not self.stopped_by and (room := backend.size - self._busy()) > 0:
+                    self._start(backend, self._gather(room))
                 if self.stopped_by and not self.board.named("running"):
                     return
                 event = backend.next(TICK)
@@ -154,11 +165,41 @@ class _Drive:
         self.watch(self.board, "stopping: cells under way save a checkpoint")
         backend.stop()
 
-    def _start(self, backend: Backend, cell: Cell) -> None:
-        self.board.start(cell.name)
-        backend.start(cell, self.folder.place(cell))
+    def _busy(self) -> int:
+        """How many bundles are under way."""
+        return len({self.bundle[name] for name in self.board.named("running")})
+
+    def _gather(self, room: int) -> list[Cell]:
+        """The cell whose turn it is, and others that may share what it learns, but none that a free worker could take.
+
+        A cell whose process died is run by itself.
+        """
+        most = min(self.together, math.ceil(len(self.queue) / room))
+        first = self.queue.popleft()
+        mine = self._likeness(first) if most > 1 else None
+        if mine is None:
+            return [first]
+        others = (cell for cell in self.queue if self._likeness(cell) == mine)
+        bundle = [first, *islice(others, most - 1)]
+        names = {cell.name for cell in bundle}
+        self.queue = deque(cell for cell in self.queue if cell.name not in names)
+        return bundle
+
+    def _likeness(self, cell: Cell) -> str | None:
+        if cell.name in self.deaths:
+            return None
+        if cell.name not in self._known:
+            self._known[cell.name] = likeness(cell.experiment)
+        return self._known[cell.name]
+
+    def _start(self, backend: Backend, cells: list[Cell]) -> None:
+        for cell in cells:
+            self.board.start(cell.name, len(cells))
+            self.bundle[cell.name] = cells[0].name
+        backend.start([(cell, self.folder.place(cell)) for cell in cells])
         self.folder.write_table(self.board.named("running"))
-        self.watch(self.board, f"{cell.name}: started")
+        for cell in cells:
+            self.watch(self.board, f"{cell.name}: started")
 
     def _take(self, event: Event) -> str | None:
         """Note what happened, and put it in a sentence if it is more than progress."""

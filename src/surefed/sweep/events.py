@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -19,16 +20,20 @@ class Event(NamedTuple):
     text: str = ""
 
 
+Bundle = Sequence[tuple[Cell, Path]]
+"""Cells that are run together, and where their records are; mostly one."""
+
+
 class Backend(Protocol):
-    """Runs cells somewhere, as many at a time as it has room for."""
+    """Runs cells somewhere, as many bundles at a time as it has room for."""
 
     @property
     def size(self) -> int:
-        """How many cells run at a time."""
+        """How many bundles run at a time."""
         ...
 
-    def start(self, cell: Cell, place: Path) -> None:
-        """Run a cell; there must be room."""
+    def start(self, bundle: Bundle) -> None:
+        """Run a bundle; there must be room."""
         ...
 
     def next(self, timeout: float) -> Event | None:
@@ -47,4 +52,5 @@ class Backend(Protocol):
 def order(cell: Cell, place: Path, device: str, keep_beliefs: bool) -> dict[str, Any]:
     """All that running a cell takes, as plain values."""
     given = cell.experiment.model_dump(mode="json", exclude_unset=True)
-    return {"experiment": given, "place": str(place), "device": device, "keep_beliefs": keep_beliefs}
+    what = {"cell": cell.name, "experiment": given, "place": str(place)}
+    return what | {"device": device, "keep_beliefs": keep_beliefs}

@@ -10,22 +10,22 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import deque
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, Any
 
-from surefed.sweep.events import Event, order
-from surefed.sweep.grid import Cell
+from surefed.sweep.events import Bundle, Event, order
 
 TAIL = 2000
 """Letters of a dead worker's last words that are kept."""
 
 
 class _Worker:
-    """One process, and the cell it is at."""
+    """One process, and the cells it is at; worn: it ends with them."""
 
     def __init__(self, threads: int, messages: queue.Queue[tuple[_Worker, dict[str, Any] | None]]) -> None:
-        self.cell: str | None = None
+        self.cells: set[str] = set()
+        self.worn = False
         self.words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, closed in end()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "surefed.sweep.worker"],
@@ -46,10 +46,10 @@ class _Worker:
                 messages.put((self, json.loads(line)))
         messages.put((self, None))
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, orders: list[dict[str, Any]]) -> None:
         assert self.process.stdin is not None
         with suppress(OSError):  # it is dead, and its reader will say so
-            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.write(json.dumps(orders) + "\n")
             self.process.stdin.flush()
 
     def hang_up(self) -> None:
@@ -69,7 +69,7 @@ class _Worker:
     def end(self) -> None:
         """End the process and everything it held."""
         self.hang_up()
-        if self.process.poll() is None and self.cell is not None:
+        if self.process.poll() is None and self.cells:
             self.process.kill()
         self.process.wait()
         self._reader.join()
@@ -87,43 +87,48 @@ class Processes:
         self.stopping = False
         self._messages: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = queue.Queue()
         self._workers: list[_Worker | None] = [None] * size
+        self._deaths: deque[Event] = deque()
 
-    def start(self, cell: Cell, place: Path) -> None:
-        """Give a cell to an idle process."""
-        at = next(at for at, worker in enumerate(self._workers) if worker is None or worker.cell is None)
+    def start(self, bundle: Bundle) -> None:
+        """Give cells to an idle process."""
+        at = next(at for at, worker in enumerate(self._workers) if worker is None or not worker.cells)
         worker = self._workers[at] = self._workers[at] or _Worker(self.threads, self._messages)
-        worker.cell = cell.name
+        worker.cells = {cell.name for cell, _ in bundle}
         device = f"cuda:{at % self.gpus}" if self.device == "cuda" and self.gpus > 1 else self.device
-        worker.send(order(cell, place.absolute(), device, self.keep_beliefs))
+        worker.send([order(cell, place.absolute(), device, self.keep_beliefs) for cell, place in bundle])
 
     def next(self, timeout: float) -> Event | None:
         """The next message of any process."""
+        if self._deaths:
+            return self._deaths.popleft()
         try:
             worker, message = self._messages.get(timeout=timeout)
         except queue.Empty:
             return None
         if message is None:
-            return self._dead(worker)
-        if worker.cell is None:
+            self._dead(worker)
+            return self._deaths.popleft() if self._deaths else None
+        if message["cell"] not in worker.cells:
             return None
-        event = Event(worker.cell, message["kind"], message.get("round", 0), message.get("text", ""))
+        event = Event(message["cell"], message["kind"], message.get("round", 0), message.get("text", ""))
         if event.kind != "round":
-            worker.cell = None
-            if message.get("unexpected") or event.kind == "interrupted":
+            worker.cells.discard(event.cell)
+            worker.worn |= message.get("unexpected", False) or event.kind in ("interrupted", "died")
+            if worker.worn and not worker.cells:
                 self._forget(worker)
         return event
 
-    def _dead(self, worker: _Worker) -> Event | None:
-        cell, said = worker.cell, "" if worker not in self._workers else worker.last_words()
+    def _dead(self, worker: _Worker) -> None:
+        """What becomes of the cells of a process that has ended."""
+        cells, said = sorted(worker.cells), "" if worker not in self._workers else worker.last_words()
         self._forget(worker)
-        if cell is None:
-            return None
-        return Event(cell, "interrupted") if self.stopping else Event(cell, "died", text=said)
+        for cell in cells:
+            self._deaths.append(Event(cell, "interrupted") if self.stopping else Event(cell, "died", text=said))
 
     def _forget(self, worker: _Worker) -> None:
         if worker in self._workers:
             self._workers[self._workers.index(worker)] = None
-            worker.cell = None
+            worker.cells = set()
             worker.end()
 
     def stop(self) -> None:
