@@ -50,6 +50,22 @@ def test_the_sentence_has_the_figures() -> None:
     assert "Told who lies, without their data: 95.0." in found(LOUD, sweep([*grid({}), *bound])).sentence
 
 
+def test_only_seeds_that_all_have_are_compared() -> None:
+    """A second seed of one attack, with other and harder clients, says nothing beside the first seed of clean."""
+    more = [cell("surefed", "label_flip", 0.6, seed=1)]
+    one = found(LOUD, sweep([*grid({}), *more]))
+    assert one.verdict is Verdict.HOLDS
+    assert "Label flip 96.0" in one.sentence
+    assert "1 seed)" in one.sentence
+    more += [cell("surefed", attack, 0.7, seed=1) for attack in (*NON_STEALTHY[1:], "none")]
+    both = found(LOUD, sweep([*grid({}), *more]))
+    assert both.verdict is Verdict.PART
+    assert "Clean 83.0 %; Label flip 78.0" in both.sentence
+    assert "2 seeds)" in both.sentence
+    behind = found("MNIST by writer: SureFED surpasses", sweep([*grid({}, others=0.9), *more]))
+    assert behind.verdict is Verdict.HOLDS  # on the seed that the baselines have
+
+
 def test_a_missing_cell_is_not_measured_and_named() -> None:
     cells = [one for one in grid({}) if (one.method, one.attack) != ("surefed", "gaussian")]
     one = found(LOUD, sweep(cells))

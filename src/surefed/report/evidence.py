@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from surefed.report.groups import Group, groups, mean, said
@@ -26,6 +28,24 @@ class Evidence:
                 _keep(self._studies, (group.study, group.dataset), group)
             elif not group.axes and all(map(_as_in_the_paper, group.cells)):
                 _keep(self._main, group.dataset, group)
+
+    def fair(self, dataset: str, methods: Collection[str], attacks: Collection[str]) -> Evidence:
+        """The same, but of this dataset only the seeds that all cells of these methods under these attacks share.
+
+        Seeds draw clients and weights, and differ by more than many a method does. Where none is shared, all count.
+        """
+        group = self._main.get(dataset)
+        if group is None:
+            return self
+        cells = [where(group, method, attack) for method in methods for attack in attacks]
+        seeds = [{cell.count("seed") for cell in some} for some in cells if some]
+        shared = set.intersection(*seeds) if seeds else set()
+        if not shared:
+            return self
+        kept = copy.copy(self)
+        same = tuple(cell for cell in group.cells if cell.count("seed") in shared)
+        kept._main = {**self._main, dataset: replace(group, cells=same)}
+        return kept
 
     def score(self, dataset: str, method: str, attack: str) -> float | None:
         """The mean final accuracy of a method under an attack."""
@@ -52,7 +72,11 @@ class Evidence:
     def extent(self, dataset: str) -> str:
         """How far the table of a dataset goes."""
         group = self._main.get(dataset)
-        return "" if group is None else f"{rounds(group.cells)} rounds, {max(_clients(group))} clients"
+        if group is None:
+            return ""
+        seeds = len({cell.count("seed") for cell in group.cells})
+        told = f"{rounds(group.cells)} rounds, {max(_clients(group))} clients"
+        return f"{told}, {seeds} seed{'s' if seeds > 1 else ''}"
 
 
 def _keep(kept: dict[Key, Group], key: Key, group: Group) -> None:

@@ -90,6 +90,7 @@ def _at(evidence: Evidence, dataset: str) -> str:
 
 def benign(dataset: str, evidence: Evidence) -> Finding:
     """Whether SureFED reaches the paper's accuracy where nobody lies."""
+    evidence = evidence.fair(dataset, ("surefed",), (CLEAN,))
     ours = evidence.score(dataset, "surefed", CLEAN)
     if ours is None:
         return Verdict.UNKNOWN, "No cell that would tell."
@@ -104,6 +105,7 @@ def _within(below: float, limit: float) -> bool:
 
 def matches(dataset: str, method: str, attacks: tuple[str, ...], evidence: Evidence) -> Finding:
     """Whether a method is as good under these attacks as SureFED where nobody lies."""
+    everything, evidence = evidence, evidence.fair(dataset, {"surefed", method}, (CLEAN, *attacks))
     clean = evidence.score(dataset, "surefed", CLEAN)
     figures = {attack: evidence.score(dataset, method, attack) for attack in attacks}
     missing = _missing({**figures, CLEAN: clean}, ATTACKS)
@@ -111,15 +113,23 @@ def matches(dataset: str, method: str, attacks: tuple[str, ...], evidence: Evide
         return missing or (Verdict.UNKNOWN, "")
     there = _there(figures)
     verdict = _all_or_some(_within(clean - figure, CLOSE) for figure in there.values())
-    # whoever hears no liar does not care what these send
-    bounds = [figure for attack in NON_STEALTHY if (figure := evidence.score(dataset, "oracle", attack)) is not None]
-    bound = f" Told who lies, without their data: {points(min(bounds))}." if bounds else ""
+    bound = _told_who_lies(dataset, evidence, everything)
     return verdict, f"Clean {points(clean)} %; {_listed(there, ATTACKS)} {_at(evidence, dataset)}.{bound}"
+
+
+def _told_who_lies(dataset: str, evidence: Evidence, everything: Evidence) -> str:
+    """What is reached by who hears no liar, and does not care what these send; on the same seeds, if on any of them."""
+    for given in (evidence, everything):
+        bounds = [figure for attack in NON_STEALTHY if (figure := given.score(dataset, "oracle", attack)) is not None]
+        if bounds:
+            return f" Told who lies, without their data: {points(min(bounds))}."
+    return ""
 
 
 def surpasses(dataset: str, evidence: Evidence) -> Finding:
     """Whether SureFED is ahead of each baseline under each attack."""
     names = ("surefed", *BASELINES)
+    evidence = evidence.fair(dataset, names, NON_STEALTHY)
     scores = {f"{m} / {a}": evidence.score(dataset, m, a) for m in names for a in NON_STEALTHY}
 
     def judge(there: dict[str, float]) -> Finding:
@@ -144,6 +154,7 @@ def _worst_of(dataset: str, method: str, evidence: Evidence) -> float | None:
 
 def worst_case(dataset: str, evidence: Evidence) -> Finding:
     """Whether SureFED's worst case is better than the others'."""
+    evidence = evidence.fair(dataset, ("surefed", *BASELINES), NON_STEALTHY)
     figures = {method: _worst_of(dataset, method, evidence) for method in ("surefed", *BASELINES)}
 
     def judge(there: dict[str, float]) -> Finding:
@@ -155,6 +166,7 @@ def worst_case(dataset: str, evidence: Evidence) -> Finding:
 
 def failures(dataset: str, evidence: Evidence) -> Finding:
     """Whether each baseline fails somewhere."""
+    evidence = evidence.fair(dataset, ("surefed", *BASELINES), (CLEAN, *NON_STEALTHY))
     clean = evidence.score(dataset, "surefed", CLEAN)
     figures = {method: _worst_of(dataset, method, evidence) for method in BASELINES}
 
@@ -168,6 +180,7 @@ def failures(dataset: str, evidence: Evidence) -> Finding:
 
 def stealth(dataset: str, evidence: Evidence) -> Finding:
     """Whether the main task stays as it is under the Trojan."""
+    evidence = evidence.fair(dataset, ("surefed", *BASELINES), (CLEAN, TROJAN))
     clean = evidence.score(dataset, "surefed", CLEAN)
     figures = {method: evidence.score(dataset, method, TROJAN) for method in ("surefed", *BASELINES)}
 
@@ -185,6 +198,7 @@ def _fooled(dataset: str, evidence: Evidence) -> dict[str, float | None]:
 
 def backdoor(dataset: str, evidence: Evidence) -> Finding:
     """Whether the backdoor stays as low as in the paper."""
+    evidence = evidence.fair(dataset, ("surefed", *BASELINES), (TROJAN,))
 
     def judge(there: dict[str, float]) -> Finding:
         ours, printed = there.pop("surefed"), paper_figures.BACKDOOR[dataset]["surefed"][1] / 100
@@ -197,6 +211,7 @@ def backdoor(dataset: str, evidence: Evidence) -> Finding:
 
 def alone(dataset: str, evidence: Evidence) -> Finding:
     """Whether only SureFED keeps the backdoor low."""
+    evidence = evidence.fair(dataset, ("surefed", *BASELINES), (TROJAN,))
 
     def judge(there: dict[str, float]) -> Finding:
         ours = there.pop("surefed")
@@ -212,7 +227,10 @@ def average_worst(evidence: Evidence) -> Finding:
     """How bad the others' worst cases over all datasets are on average."""
     figures: dict[str, float | None] = {}
     for method in ("surefed", *BASELINES):
-        worst = [_worst_of(dataset, method, evidence) for dataset in paper_figures.ACCURACY]
+        worst = [
+            _worst_of(dataset, method, evidence.fair(dataset, ("surefed", *BASELINES), NON_STEALTHY))
+            for dataset in paper_figures.ACCURACY
+        ]
         there = [share for share in worst if share is not None]
         figures[method] = min(there) if len(there) == len(worst) else None
     if any(figure is None for figure in figures.values()):
