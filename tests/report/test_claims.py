@@ -66,6 +66,26 @@ def test_only_seeds_that_all_have_are_compared() -> None:
     assert behind.verdict is Verdict.HOLDS  # on the seed that the baselines have
 
 
+def test_what_the_digits_show_stands_beside_an_ablation_that_was_not_run() -> None:
+    def shares(data: str, last: float) -> list[Cell]:
+        labels = {"study": "share"}
+        scores = {share / 10: 0.96 for share in range(9)} | {0.9: last}
+        return [
+            cell("surefed", "label_flip", score, labels=labels, data=data, attack__malicious=share)
+            for share, score in scores.items()
+        ]
+
+    def of(*cells: Cell) -> Decided:
+        return found("every share", sweep(cells, keys=("rule.name", "attack.malicious")))
+
+    small = of(*shares("digits", 0.5))
+    assert small.verdict is Verdict.UNKNOWN
+    assert "On the embedded digits, which are far smaller: holds in part. 96.0 % with none malicious" in small.sentence
+    both = of(*shares("digits", 0.5), *shares("mnist", 0.95))
+    assert both.verdict is Verdict.HOLDS
+    assert "digits" not in both.sentence
+
+
 def test_a_missing_cell_is_not_measured_and_named() -> None:
     cells = [one for one in grid({}) if (one.method, one.attack) != ("surefed", "gaussian")]
     one = found(LOUD, sweep(cells))

@@ -47,6 +47,11 @@ class Evidence:
         kept._main = {**self._main, dataset: replace(group, cells=same)}
         return kept
 
+    def seeds(self, dataset: str, method: str, attack: str) -> int:
+        """How many seeds there are of a method under an attack."""
+        group = self._main.get(dataset)
+        return 0 if group is None else len(where(group, method, attack))
+
     def score(self, dataset: str, method: str, attack: str) -> float | None:
         """The mean final accuracy of a method under an attack."""
         return self._figure(dataset, method, attack, "score")
