@@ -29,10 +29,13 @@ from surefed.sim.engine import begin, play_round
 from surefed.sim.setup import Setup
 from surefed.sim.world import World
 
+DEFAULTS = ("rule.heading=0.0", "rule.lowest=-1.0", "rule.kappa=200", "rule.std_floor=1.0", "rule.std_ceiling=2.0")
+"""SureFED as it is by default, but that random images give nobody a heading."""
 ROUNDS: dict[str, dict[str, Any]] = {
     "CNN, 10 classes": {},
     "CNN, 62 classes": {"classes": 62},
     "CNN, headings and record too": {"settings": ("rule.heading=0.0", "rule.lowest=-1.0")},
+    "CNN, SureFED's defaults": {"settings": DEFAULTS},
     "CNN, kappa = auto": {"settings": ("rule.kappa=auto",)},
     "CNN, bayp2pfl": {"rule": "bayp2pfl"},
     "CNN, fedavg (plain networks)": {"rule": "fedavg"},

@@ -328,3 +328,13 @@ def test_rules_that_need_local_beliefs_are_those_that_share() -> None:
     assert {name for name in RULES if likeness(small(rule={"name": name}, learn={})) is not None} == {
         name for name in needing if "halves" not in RULES[name]().needs
     }
+
+
+def test_the_clock_is_shared_out(tmp_path: Path) -> None:
+    """What all cells say they took is about what went by, not that for each of them."""
+    begun = time.perf_counter()
+    ended = together(tmp_path, lying("none", "sign_flip", "gaussian", "alie"))
+    passed = time.perf_counter() - begun
+    told = [end.result["seconds"] for end in ended.values() if isinstance(end, Record) and end.result]
+    assert len(told) == 4
+    assert 0 < sum(told) < 1.5 * passed

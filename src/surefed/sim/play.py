@@ -41,12 +41,14 @@ class Play:
     """A run under way.
 
     finished: whether its record was complete when it was opened, so that there is nothing to do.
+    mates: how many runs take turns in this process, this one among them: its share of the clock is one of so many.
     """
 
     def __init__(self, recorder: Recorder, setup: Setup, world: World, watch: Watcher | None, finished: bool) -> None:
         self.recorder, self.setup, self.world, self.finished = recorder, setup, world, finished
         self.watch = watch or (lambda round, figures: None)
-        self._spent = 0.0
+        self.mates = 1
+        self._since: float | None = None
 
     @property
     def left(self) -> int:
@@ -55,32 +57,32 @@ class Play:
 
     def step(self, stopped: Callable[[], int] = lambda: 0) -> None:
         """One round more; stopped: the signal, if there was one, that asks to save and end."""
-        plan, begun = self.setup.experiment, time.perf_counter()
+        plan = self.setup.experiment
+        self._since = self._since or time.perf_counter()
         done = self.world.round + 1
         look = done == 1 or done % plan.evaluate.every == 0 or done == plan.rounds
         inspection = play_round(self.setup, self.world, detail=look)
-        figures = None
-        if look:
-            figures, begun = self._measure(inspection, begun)
+        figures = self._measure(inspection) if look else None
         stop = stopped()
         if stop or done == plan.rounds or done % plan.checkpoint_every == 0:
             self.save()
         self.watch(done, figures)
         if stop and self.left:
             raise self.interrupted(stop)
-        self._spent += time.perf_counter() - begun
 
-    def _measure(self, inspection: Inspection, begun: float) -> tuple[dict[str, Any], float]:
-        """The figures of the round that was just played, written down, and when that was done."""
+    def _measure(self, inspection: Inspection) -> dict[str, Any]:
+        """The figures of the round that was just played, written down."""
+        if self.setup.device.type == "cuda":
+            torch.cuda.synchronize(self.setup.device)  # else the evaluation would wait for the rounds, and pay for them
         played = time.perf_counter()
         evaluation = evaluate(self.setup, self.world, inspection)
         if self.setup.experiment.evaluate.trust:
             self.recorder.trust(self.world.round, evaluation.arrays)
         now = time.perf_counter()
-        took = {"rounds": self._spent + played - begun, "evaluate": now - played}
+        took = {"rounds": (played - (self._since or played)) / self.mates, "evaluate": now - played}
         self.recorder.round(evaluation.figures, {"round": self.world.round, **took})
-        self._spent = 0.0
-        return evaluation.figures, now
+        self._since = now
+        return evaluation.figures
 
     def save(self) -> None:
         """Write a checkpoint."""
@@ -97,7 +99,7 @@ class Play:
     def go_back(self) -> None:
         """Return to the last checkpoint or, where there is none, to the beginning."""
         self.world = _last(self.recorder, self.setup)
-        self._spent = 0.0
+        self._since = None
 
     def finish(self) -> None:
         """Write the final figures."""

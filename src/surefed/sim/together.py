@@ -142,7 +142,7 @@ class _Convoy:
         """Of runs at the same round, the first of each kin leads, and the others take over what it learns."""
         leading: list[Path] = []
         for folder in turn:
-            world = self.plays[folder].world
+            world, self.plays[folder].mates = self.plays[folder].world, len(turn)
             if self.leader.get(folder) in leading:
                 continue
             if self.leader.pop(folder, None) is not None:
