@@ -296,13 +296,17 @@ def like(study: str, axis: str, usual: str, others: tuple[str, ...], evidence: E
 
 def kappa(evidence: Evidence) -> Finding:
     """Whether some kappa, or most, are good both under attack and in peace."""
-    hostile = evidence.study("kappa", "mnist", "surefed", "label_flip", "rule.kappa")
-    clean = evidence.study("kappa", "mnist", "surefed", CLEAN, "rule.kappa")
-    both = [kappa for kappa in hostile if kappa in clean]
-    if len(both) < 2:
-        return Verdict.UNKNOWN, "It takes several values of kappa, under label flip and with nobody lying."
-    best = max(hostile[kappa] for kappa in both), max(clean[kappa] for kappa in both)
-    good = [k for k in both if _within(best[0] - hostile[k], CLOSE) and _within(best[1] - clean[k], CLOSE)]
-    verdict = Verdict.HOLDS if 2 * len(good) >= len(both) else Verdict.PART if good else Verdict.NOT
-    told = ", ".join(f"{kappa}: {points(hostile[kappa])} and {points(clean[kappa])}" for kappa in both)
-    return verdict, f"Good at {', '.join(good) or 'none'} of {len(both)}; under label flip and clean: {told}."
+
+    def decide(dataset: str) -> Finding:
+        hostile = evidence.study("kappa", dataset, "surefed", "label_flip", "rule.kappa")
+        clean = evidence.study("kappa", dataset, "surefed", CLEAN, "rule.kappa")
+        both = [kappa for kappa in hostile if kappa in clean]
+        if len(both) < 2:
+            return Verdict.UNKNOWN, "It takes several values of kappa, under label flip and with nobody lying."
+        best = max(hostile[kappa] for kappa in both), max(clean[kappa] for kappa in both)
+        good = [k for k in both if _within(best[0] - hostile[k], CLOSE) and _within(best[1] - clean[k], CLOSE)]
+        verdict = Verdict.HOLDS if 2 * len(good) >= len(both) else Verdict.PART if good else Verdict.NOT
+        told = ", ".join(f"{kappa}: {points(hostile[kappa])} and {points(clean[kappa])}" for kappa in both)
+        return verdict, f"Good at {', '.join(good) or 'none'} of {len(both)}; under label flip and clean: {told}."
+
+    return _or_on_digits("mnist", decide)
