@@ -17,7 +17,7 @@ pytest.importorskip("triton", reason="Triton is not installed; it comes with tor
 from surefed.core import Belief, Stream, cuda
 from surefed.learn import Lesson, Network, Point, Variational, outputs, predict
 from surefed.learn.base import blocks
-from surefed.learn.cuda import chain, knows, learn
+from surefed.learn.cuda import chain, knows, launch, learn
 from surefed.learn.cuda.convolution import convolution
 from surefed.learn.cuda.norm import group_norm
 from surefed.learn.cuda.norm import knows as knows_norm
@@ -132,10 +132,10 @@ def test_a_linear_layer_is_that_of_torch(into: int, out: int, bias: bool, sample
     expected = given.double() @ weight.double().mT
     if bias:
         expected += flat[:, None, 3 + out * into : 3 + size].double()
-    found = chain.linear(layer, flat, given, relu)
+    found = launch.linear(layer, flat, given, relu)
     torch.testing.assert_close(found.double(), expected.relu() if relu else expected, rtol=1e-5, atol=1e-5)
     slopes = torch.full_like(flat, 7.0)
-    back = chain.linear_back(layer, flat, given, slope, slopes, first=False)
+    back = launch.linear_back(layer, flat, given, slope, slopes, first=False)
     by_weight = [(slope.double().mT @ given.double()).flatten(1), *[slope.double().sum(1)] * bias]
     torch.testing.assert_close(back.double(), slope.double() @ weight.double(), rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(slopes[:, 3 : 3 + size].double(), torch.cat(by_weight, 1), rtol=1e-5, atol=1e-5)
@@ -149,12 +149,12 @@ def test_a_row_of_a_linear_layer_is_the_same_alone_and_among_others() -> None:
     flat, given = (torch.randn(shape, generator=rng).to(DEVICE) for shape in ((5, 639), (5, 4, 70)))
     slope = torch.randn(5, 4, 9, generator=rng).to(DEVICE)
     slopes, alone = torch.empty_like(flat), torch.empty_like(flat[:1])
-    together = chain.linear(layer, flat, given)
-    back = chain.linear_back(layer, flat, given, slope, slopes, first=False)
+    together = launch.linear(layer, flat, given)
+    back = launch.linear_back(layer, flat, given, slope, slopes, first=False)
     for row in range(5):
         one = slice(row, row + 1)
-        assert torch.equal(chain.linear(layer, flat[one], given[one]), together[one])
-        assert torch.equal(chain.linear_back(layer, flat[one], given[one], slope[one], alone, first=False), back[one])
+        assert torch.equal(launch.linear(layer, flat[one], given[one]), together[one])
+        assert torch.equal(launch.linear_back(layer, flat[one], given[one], slope[one], alone, first=False), back[one])
         assert torch.equal(alone, slopes[one])
 
 

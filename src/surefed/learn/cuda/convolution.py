@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from surefed.learn.cuda.chain import bordered, convolve, convolve_back
+from surefed.learn.cuda.launch import bordered, convolve, convolve_back
 from surefed.learn.native.plan import CONVOLUTION, Layer
 
 
