@@ -136,7 +136,8 @@ def weigh(
             int64 [message]
         against, ahead, adrift: 0 for never.
     """
-    if senders is None and _by_kernels(record, previous, learned, sent, edges):
+    small = edges.numel() <= cuda.DENSE and edges.shape[1] <= cuda.SENDERS
+    if senders is None and small and cuda.fits(record.course, record.pull, previous, learned, sent):
         return _weigh_there(record, previous, learned, sent, edges, fit, (against, ahead, adrift))
     pull, far, taken, *felt, length = _felt(record, previous, learned, sent, edges)
     longest = torch.maximum(MEMORY * record.longest, length[:, -1:])
@@ -207,12 +208,6 @@ def _weigh_there(
     return Record(course, pull, longest, along, pulled, weight, seen, record.heard, record.known, verdict)
 
 
-def _by_kernels(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor) -> bool:
-    """Whether there are kernels for this: on a GPU, of few clients."""
-    few_senders = edges.numel() <= cuda.DENSE and edges.shape[1] <= cuda.SENDERS
-    return few_senders and cuda.fits(record.course, record.pull, previous, learned, sent)
-
-
 def move_on(record: Record, previous: Tensor, social: Tensor, trusted: Tensor, senders: Tensor | None = None) -> Record:
     """The record once the round is judged: where the social belief went, and whose message was trusted."""
     course = MEMORY * record.course + (1 - MEMORY) * (social - previous)
@@ -254,7 +249,8 @@ def _felt(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edges
     A cosine is 0 where nobody hears, nothing moved, or numbers are too large to tell.
     float32 [receiver, weight], [receiver, 1] twice, then [receiver, sender + 1] three times, the receiver's own last
     """
-    if _by_kernels(record, previous, learned, sent, edges):
+    sparse = few(edges)
+    if not sparse and cuda.fits(record.course, record.pull, previous, learned, sent):
         from surefed.core.cuda.pushes import products  # here, because it needs Triton
 
         pull, pairs, alone = products(record.course, record.pull, previous, learned, sent, SHORT)
@@ -265,7 +261,7 @@ def _felt(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edges
     pull = SHORT * record.pull + (1 - SHORT) * (learned - previous)
     taken = (record.course * pull).sum(1, keepdim=True)
     course = torch.where(taken > 0, record.course, pull)
-    theirs = _of_some(course, pull, previous, sent, edges) if few(edges) else _of_all(course, pull, previous, sent)
+    theirs = _of_some(course, pull, previous, sent, edges) if sparse else _of_all(course, pull, previous, sent)
     own = _of_pairs(course, pull, learned - previous)
     along, pulled, squares = (torch.cat((one, mine[:, None]), 1) for one, mine in zip(theirs, own, strict=True))
     far, further = (way.norm(dim=1, keepdim=True) for way in (pull, course))
