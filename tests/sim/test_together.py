@@ -209,7 +209,7 @@ def stop_at(at: int) -> Callable[..., None]:
 def test_all_are_saved_when_asked_to_stop_and_each_can_go_on_alone(tmp_path: Path, taught: list[int]) -> None:
     given = lying("none", "sign_flip", "alie")
     alone = {name: run(experiment, out=tmp_path / "alone" / name) for name, experiment in given.items()}
-    with pytest.raises(Interrupted, match="3 runs are saved on their way") as end:
+    with pytest.raises(Interrupted, match="3 runs are not done; what was begun is saved") as end:
         together(tmp_path / "together", given, watch=stop_at(7))
     assert end.value.exit_code == 128 + signal.SIGTERM
     with pytest.raises(Interrupted):

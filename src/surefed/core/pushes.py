@@ -35,6 +35,8 @@ FAR = 4.0
 count accordingly more. The longest, because once all is learned an honest push may be fifty times as long as most."""
 MOST = 50.0
 """What a push counts at most: as much as all others that are remembered."""
+MANY = 1 << 16
+"""Pairs up to which the kernels look at all: they keep some thousand numbers of each."""
 ALIKE = 2.0
 """How many times as much, or as little, as the receiver itself a sender may push forth to be cleared."""
 
@@ -250,7 +252,7 @@ def _felt(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edges
     float32 [receiver, weight], [receiver, 1] twice, then [receiver, sender + 1] three times, the receiver's own last
     """
     sparse = few(edges)
-    if not sparse and cuda.fits(record.course, record.pull, previous, learned, sent):
+    if not sparse and edges.numel() <= MANY and cuda.fits(record.course, record.pull, previous, learned, sent):
         from surefed.core.cuda.pushes import products  # here, because it needs Triton
 
         pull, pairs, alone = products(record.course, record.pull, previous, learned, sent, SHORT)
@@ -279,7 +281,7 @@ def _cosines(along: tuple[Tensor, Tensor], pulled: tuple[Tensor, Tensor], square
     for product, way in (along, pulled):
         size = length * way
         cosine = torch.where(size > 0, product / size.clamp_min(torch.finfo(size.dtype).tiny), 0.0)
-        found.append(cosine.nan_to_num(0.0, 0.0, 0.0).float())
+        found.append(cosine.nan_to_num(0.0, 0.0, 0.0).clamp(-1.0, 1.0).float())
     return *found, length.float()
 
 

@@ -23,6 +23,7 @@ class Evidence:
     def __init__(self, sweeps: Iterable[Sweep]) -> None:
         self._main: dict[str, Group] = {}
         self._studies: dict[tuple[str, str], Group] = {}
+        self._apart: set[str] = set()  # datasets of which cells are compared that share no seed
         for group in (group for sweep in sweeps if not sweep.quick for group in groups(sweep)):
             if group.study:
                 _keep(self._studies, (group.study, group.dataset), group)
@@ -40,9 +41,10 @@ class Evidence:
         cells = [where(group, method, attack) for method in methods for attack in attacks]
         seeds = [{cell.count("seed") for cell in some} for some in cells if some]
         shared = set.intersection(*seeds) if seeds else set()
-        if not shared:
-            return self
         kept = copy.copy(self)
+        kept._apart = self._apart | ({dataset} if seeds and not shared else set())
+        if not shared:
+            return kept
         same = tuple(cell for cell in group.cells if cell.count("seed") in shared)
         kept._main = {**self._main, dataset: replace(group, cells=same)}
         return kept
@@ -81,7 +83,8 @@ class Evidence:
             return ""
         seeds = len({cell.count("seed") for cell in group.cells})
         told = f"{rounds(group.cells)} rounds, {max(_clients(group))} clients"
-        return f"{told}, {seeds} seed{'s' if seeds > 1 else ''}"
+        told = f"{told}, {seeds} seed{'s' if seeds > 1 else ''}"
+        return f"{told}, not the same for all" if dataset in self._apart else told
 
 
 def _keep(kept: dict[Key, Group], key: Key, group: Group) -> None:

@@ -123,8 +123,9 @@ def _told_who_lies(dataset: str, evidence: Evidence, everything: Evidence) -> st
         bounds = [figure for attack in NON_STEALTHY if (figure := given.score(dataset, "oracle", attack)) is not None]
         if bounds:
             seeds = max(given.seeds(dataset, "oracle", attack) for attack in NON_STEALTHY)
-            alone = " (one seed)" if seeds == 1 < evidence.seeds(dataset, "surefed", CLEAN) else ""
-            return f" Told who lies, without their data: {points(min(bounds))}{alone}."
+            fewer = seeds < evidence.seeds(dataset, "surefed", CLEAN)
+            of = f" ({seeds} seed{'s' if seeds > 1 else ''})" if fewer else ""
+            return f" Told who lies, without their data: {points(min(bounds))}{of}."
     return ""
 
 

@@ -42,12 +42,13 @@ class Play:
 
     finished: whether its record was complete when it was opened, so that there is nothing to do.
     mates: how many runs take turns in this process, this one among them: its share of the clock is one of so many.
+    evaluated: seconds that the last round's evaluation took, 0 where there was none.
     """
 
     def __init__(self, recorder: Recorder, setup: Setup, world: World, watch: Watcher | None, finished: bool) -> None:
         self.recorder, self.setup, self.world, self.finished = recorder, setup, world, finished
         self.watch = watch or (lambda round, figures: None)
-        self.mates = 1
+        self.mates, self.evaluated = 1, 0.0
         self._since: float | None = None
 
     @property
@@ -62,6 +63,7 @@ class Play:
         done = self.world.round + 1
         look = done == 1 or done % plan.evaluate.every == 0 or done == plan.rounds
         inspection = play_round(self.setup, self.world, detail=look)
+        self.evaluated = 0.0
         figures = self._measure(inspection) if look else None
         stop = stopped()
         if stop or done == plan.rounds or done % plan.checkpoint_every == 0:
@@ -81,8 +83,13 @@ class Play:
         now = time.perf_counter()
         took = {"rounds": (played - (self._since or played)) / self.mates, "evaluate": now - played}
         self.recorder.round(evaluation.figures, {"round": self.world.round, **took})
-        self._since = now
+        self._since, self.evaluated = now, now - played
         return evaluation.figures
+
+    def excuse(self, seconds: float) -> None:
+        """Seconds that another run has on its own account are not this one's."""
+        if self._since is not None:
+            self._since += seconds
 
     def save(self) -> None:
         """Write a checkpoint."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from surefed.core import Interrupted
+from surefed.core import Interrupted, RecordError
 from surefed.learn import Rows
 from surefed.records import Record, read
 from surefed.sim.assemble import assemble
@@ -51,7 +51,10 @@ def run_together(
     outcome: dict[Path, Record | Exception] = {}
 
     def end(folder: Path, error: Exception | None) -> None:
-        outcome[folder] = read(folder) if error is None else error
+        try:
+            outcome[folder] = read(folder) if error is None else error
+        except RecordError as damaged:
+            outcome[folder] = error = damaged
         ended(folder, error)
 
     with stop_signals() as stopped, _Convoy(end) as convoy:
@@ -63,7 +66,7 @@ def run_together(
         left = len(experiments) - len(outcome)
         convoy.halt(stopped())
     if left:
-        raise Interrupted(f"{left} runs are saved on their way; go on with --resume", 128 + stopped())
+        raise Interrupted(f"{left} runs are not done; what was begun is saved, go on with --resume", 128 + stopped())
     return outcome
 
 
@@ -176,6 +179,9 @@ class _Convoy:
             if play.world.round == before:
                 self._strand(folder)
             return
+        for other in self.plays.values():
+            if other is not play:
+                other.excuse(play.evaluated)
         if not play.left:
             self._land(folder)
 

@@ -147,8 +147,8 @@ class _Drive:
             self.folder.write_table()
             while self.queue or self.board.named("running"):
                 self._stop(backend, got())
-                while self.queue and not self.stopped_by and (room := backend.size - self._busy()) > 0:
-                    self._start(backend, self._gather(room))
+                while self.queue and not self.stopped_by and self._busy() < backend.size:
+                    self._start(backend, self._gather(backend.size))
                 if self.stopped_by and not self.board.named("running"):
                     return
                 event = backend.next(TICK)
@@ -169,12 +169,12 @@ class _Drive:
         """How many bundles are under way."""
         return len({self.bundle[name] for name in self.board.named("running")})
 
-    def _gather(self, room: int) -> list[Cell]:
-        """The cell whose turn it is, and others that may share what it learns, but none that a free worker could take.
+    def _gather(self, workers: int) -> list[Cell]:
+        """The cell whose turn it is, and others that may share what it learns, but not more than each worker's part.
 
         A cell whose process died is run by itself.
         """
-        most = min(self.together, math.ceil(len(self.queue) / room))
+        most = min(self.together, math.ceil(len(self.queue) / workers))
         first = self.queue.popleft()
         mine = self._likeness(first) if most > 1 else None
         if mine is None:

@@ -12,7 +12,7 @@ Kind = Literal["round", "finished", "failed", "interrupted", "died"]
 
 
 class Event(NamedTuple):
-    """Something that happened to a cell; died: whoever ran it is gone without a word."""
+    """Something that happened to a cell; died: whoever ran it is gone, or may be harmed, so that it is tried again."""
 
     cell: str
     kind: Kind

@@ -41,7 +41,7 @@ def play(orders: Sequence[dict[str, Any]], tell: Tell, stop: Callable[[], bool] 
     for place, order in list(bundle.orders.items()):
         try:
             experiments[place] = Experiment.of(order["experiment"])
-        except SureFEDError as error:
+        except Exception as error:  # a cell may fail in any way, and the others go on
             bundle.end(place, error)
     with suppress(Interrupted):  # each cell was told of
         device = orders[0]["device"]
@@ -59,7 +59,7 @@ class _Bundle:
 
     def __init__(self, orders: Sequence[dict[str, Any]], tell: Tell, stop: Callable[[], bool]) -> None:
         self.orders = {Path(order["place"]): order for order in orders}
-        self.tell, self.stop, self.sound = tell, stop, True
+        self.tell, self.stop, self.sound, self.several = tell, stop, True, len(orders) > 1
         self._due = dict.fromkeys(self.orders, 0.0)
         self._broken = self._stopping = False
 
@@ -91,7 +91,10 @@ class _Bundle:
         if isinstance(error, SureFEDError):
             return {"kind": "failed", "text": str(error)}
         self.sound, self._broken = False, True
-        return {"kind": "failed", "text": "".join(traceback.format_exception(error)), "unexpected": True}
+        text = "".join(traceback.format_exception(error))
+        if self.several:  # the others may be why, by the memory they take
+            return {"kind": "died", "text": text}
+        return {"kind": "failed", "text": text, "unexpected": True}
 
     def _halt(self) -> None:
         if not self._stopping:

@@ -15,7 +15,8 @@ DENSE = 1 << 14
 """Pairs of clients up to which all are looked at, so that the host need not wait to learn which edges there are."""
 
 SENDERS = 128
-"""Senders up to which a trimmed mean ranks them against each other instead of sorting them."""
+"""Senders up to which a trimmed mean ranks them against each other instead of sorting them, and that a record is judged
+in one program of."""
 
 _HERE = find_spec("triton") is not None and os.environ.get("SUREFED_NATIVE") != "0"
 

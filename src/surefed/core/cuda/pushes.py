@@ -19,10 +19,19 @@ LENGTH, LANES = 4096, 1024
 
 
 @triton.jit
+def _origin(before, at, real, receivers, weights):
+    """Where three of the receivers were, in the middle: nobody far off decides how exactly all others are seen."""
+    one = tl.load(before + at, mask=real, other=0.0)
+    two = tl.load(before + tl.cast(receivers // 2, tl.int64) * weights + at, mask=real, other=0.0)
+    three = tl.load(before + tl.cast(receivers - 1, tl.int64) * weights + at, mask=real, other=0.0)
+    return tl.maximum(tl.minimum(one, two), tl.minimum(tl.maximum(one, two), three))
+
+
+@triton.jit
 def _alone(
     course, pull, before, after, fresh, sums, receivers, weights, parts, keep, LENGTH: tl.constexpr, LANES: tl.constexpr
 ):
-    """One receiver and a part of the weights; where it was is seen from where the first receiver was."""
+    """One receiver and a part of the weights; where it was is seen from the origin."""
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     zero = tl.zeros((LANES,), dtype=tl.float32)
     course_own, pull_own, own_own, course_course, pull_pull, course_pull = zero, zero, zero, zero, zero, zero
@@ -36,7 +45,7 @@ def _alone(
         way = tl.load(course + here, mask=real, other=0.0)
         draw = keep * tl.load(pull + here, mask=real, other=0.0) + (1.0 - keep) * own
         tl.store(fresh + here, draw, mask=real)
-        place = was - tl.load(before + at, mask=real, other=0.0)
+        place = was - _origin(before, at, real, receivers, weights)
         course_own += way * own
         pull_own += draw * own
         own_own += own * own
@@ -63,7 +72,7 @@ def _pairs(
     course, pull, before, sent, sums, squares, receivers, senders, weights, parts,
     CLIENTS: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
-    """Some receivers, some senders and a part of the weights, all seen from where the first receiver was."""
+    """Some receivers, some senders and a part of the weights, all seen from the origin."""
     receiver = tl.program_id(1) * CLIENTS + tl.arange(0, CLIENTS)
     sender = tl.program_id(2) * CLIENTS + tl.arange(0, CLIENTS)
     along = tl.zeros((CLIENTS, CLIENTS), dtype=tl.float32)
@@ -76,8 +85,8 @@ def _pairs(
         here = receiver.to(tl.int64)[:, None] * weights + at[None, :]
         there = (sender < senders)[:, None] & (at < weights)[None, :]
         sent_at = sender.to(tl.int64)[:, None] * weights + at[None, :]
-        origin = tl.load(before + at, mask=at < weights, other=0.0)[None, :]
-        place = tl.load(before + here, mask=real, other=0.0) - origin
+        origin = _origin(before, at, at < weights, receivers, weights)[None, :]
+        place = tl.where(real, tl.load(before + here, mask=real, other=0.0) - origin, 0.0)
         way = tl.load(course + here, mask=real, other=0.0)
         draw = tl.load(pull + here, mask=real, other=0.0)
         other = tl.where(there, tl.load(sent + sent_at, mask=there, other=0.0) - origin, 0.0)
@@ -86,7 +95,7 @@ def _pairs(
         between = tl.dot(place, tl.trans(other), between, input_precision="tf32x3")
         square += other * other
     pair = (receiver < receivers)[:, None] & (sender < senders)[None, :]
-    size = receivers * senders
+    size = tl.cast(receivers * senders, tl.int64)
     found = sums + tl.program_id(0) * size + receiver[:, None] * senders + sender[None, :]
     tl.store(found, along, mask=pair)
     tl.store(found + parts * size, pulled, mask=pair)
@@ -129,7 +138,8 @@ def products(
 def _cosine(product, size):
     """0 where nothing moved, or numbers are too large to tell."""
     ratio = product / tl.where(size > 0, size, 1.0)
-    return tl.where((size > 0) & (tl.abs(ratio) < float("inf")), ratio, 0.0).to(tl.float32)
+    bounded = tl.minimum(tl.maximum(ratio, -1.0), 1.0)
+    return tl.where((size > 0) & (tl.abs(ratio) < float("inf")), bounded, 0.0).to(tl.float32)
 
 
 @triton.jit
