@@ -28,6 +28,17 @@ def test_the_time_left_follows_from_seconds_a_round_by_kind(write: Write, tmp_pa
     assert made.summary() == "1 of 4 cells finished, 1 running, about 40 s left"
 
 
+def test_cells_of_a_bundle_take_turns(write: Write, tmp_path: Path) -> None:
+    made = board(write, tmp_path, "seed = [0, 1, 2, 3]\n", size=2)
+    made.start("s0", "s1", "s2")
+    made.start("s3")
+    assert made.bundles() == {("s0", "s1", "s2"), ("s3",)}
+    made.speed = {kind(made.cells["s0"]): 1.0}
+    assert made.left() == pytest.approx(3 * 4)  # not half of the four, as two workers would take that share work
+    made.status |= {"s0": "finished", "s3": "finished"}
+    assert made.left() == pytest.approx(2 * 4)
+
+
 def test_a_kind_that_was_never_seen_counts_as_the_usual_one(write: Write, tmp_path: Path) -> None:
     made = board(write, tmp_path, 'rule.name = ["surefed", "krum", "median"]\n')
     made.speed = {kind(made.cells["surefed"]): 3.0, kind(made.cells["krum"]): 1.0}

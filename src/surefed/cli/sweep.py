@@ -155,7 +155,7 @@ def _picture(board: Board) -> Group:
     table = Table.grid(padding=(0, 2))
     for name in board.named("running"):
         rounds, reached = board.cells[name].experiment.rounds, board.round.get(name, 0)
-        left = None if (own := board.left_of(name)) is None else own * board.mates.get(name, 1)
+        left = None if (own := board.left_of(name)) is None else own * len(board.bundle.get(name, (name,)))
         bar = ProgressBar(total=rounds, completed=reached, width=24)
         table.add_row(escape(name), bar, f"{reached}/{rounds}", "" if left is None else f"{duration(left)} left")
     return Group(table, Text(board.summary(), style="bold"))

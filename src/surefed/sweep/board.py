@@ -18,8 +18,8 @@ class Board:
     """The state of every cell that is asked for while a sweep is driven.
 
     size: bundles of cells at a time. round: complete rounds of begun cells. since: when, and at which round, a cell was
-    started. mates: how many run together with it, itself among them. speed: seconds that a round adds, as measured, by
-    kind of cell.
+    started. bundle: all that a cell was started with, itself among them. speed: seconds that a round adds, as
+    measured, by kind of cell.
     """
 
     folder: Folder
@@ -27,7 +27,7 @@ class Board:
     status: dict[str, Status] = field(default_factory=dict)
     round: dict[str, int] = field(default_factory=dict)
     since: dict[str, tuple[float, int]] = field(default_factory=dict)
-    mates: dict[str, int] = field(default_factory=dict)
+    bundle: dict[str, tuple[str, ...]] = field(default_factory=dict)
     speed: dict[tuple[Any, ...], float] = field(default_factory=dict)
 
     @classmethod
@@ -59,23 +59,33 @@ class Board:
         """How many cells there are of each status."""
         return Counter(self.status.values())
 
-    def start(self, name: str, mates: int = 1) -> None:
-        """A cell was started."""
-        self.status[name], self.mates[name] = "running", mates
-        self.since[name] = time.monotonic(), self.round.get(name, 0)
+    def start(self, *bundle: str) -> None:
+        """Cells were started together, or one by itself."""
+        for name in bundle:
+            self.status[name], self.bundle[name] = "running", bundle
+            self.since[name] = time.monotonic(), self.round.get(name, 0)
+
+    def bundles(self) -> set[tuple[str, ...]]:
+        """The bundles that are under way."""
+        return {self.bundle[name] for name in self.named("running")}
 
     def advance(self, name: str, round: int) -> None:
         """A cell came to a round."""
         begun, first = self.since[name]
         if round - first >= 2:
-            self.speed[kind(self.cells[name])] = (time.monotonic() - begun) / (round - first) / self.mates[name]
+            self.speed[kind(self.cells[name])] = (time.monotonic() - begun) / (round - first) / len(self.bundle[name])
         self.round[name] = round
 
     def left(self) -> float | None:
         """Seconds until all cells are done, if what is measured so far holds; None where nothing is measured yet."""
-        work = [self.left_of(name) for name in self.todo()]
-        known = [seconds for seconds in work if seconds is not None]
-        return max(sum(known) / self.size, *known, 0.0) if len(known) == len(work) else None
+        work: dict[tuple[str, ...], float] = {}  # cells of a bundle take turns
+        for name in self.todo():
+            seconds = self.left_of(name)
+            if seconds is None:
+                return None
+            key = self.bundle.get(name, (name,)) if self.status[name] == "running" else (name,)
+            work[key] = work.get(key, 0.0) + seconds
+        return max(sum(work.values()) / self.size, *work.values(), 0.0)
 
     def left_of(self, name: str) -> float | None:
         """Seconds that one cell still takes, by cells of its kind or, failing that, of any kind."""

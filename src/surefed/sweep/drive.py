@@ -135,7 +135,6 @@ class _Drive:
         self.queue = deque(board.cells[name] for name in board.todo())
         self.deadline = None if until is None else time.monotonic() + until
         self.deaths: dict[str, int] = {}
-        self.bundle: dict[str, str] = {}  # the first of those that a cell was started with
         self.stopped_by = 0
         self._known: dict[str, str | None] = {}
         for name in board.named("finished"):
@@ -147,7 +146,7 @@ class _Drive:
             self.folder.write_table()
             while self.queue or self.board.named("running"):
                 self._stop(backend, got())
-                while self.queue and not self.stopped_by and self._busy() < backend.size:
+                while self.queue and not self.stopped_by and len(self.board.bundles()) < backend.size:
                     self._start(backend, self._gather(backend.size))
                 if self.stopped_by and not self.board.named("running"):
                     return
@@ -164,10 +163,6 @@ class _Drive:
         self.stopped_by = 128 + signals[0] if signals else TIME_IS_UP
         self.watch(self.board, "stopping: cells under way save a checkpoint")
         backend.stop()
-
-    def _busy(self) -> int:
-        """How many bundles are under way."""
-        return len({self.bundle[name] for name in self.board.named("running")})
 
     def _gather(self, workers: int) -> list[Cell]:
         """The cell whose turn it is, and others that may share what it learns, but not more than each worker's part.
@@ -193,9 +188,7 @@ class _Drive:
         return self._known[cell.name]
 
     def _start(self, backend: Backend, cells: list[Cell]) -> None:
-        for cell in cells:
-            self.board.start(cell.name, len(cells))
-            self.bundle[cell.name] = cells[0].name
+        self.board.start(*(cell.name for cell in cells))
         backend.start([(cell, self.folder.place(cell)) for cell in cells])
         self.folder.write_table(self.board.named("running"))
         for cell in cells:
