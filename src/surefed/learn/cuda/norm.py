@@ -29,7 +29,7 @@ def _place(channels, size, PER: tl.constexpr, CHANNELS: tl.constexpr, PIXELS: tl
 
 @triton.jit
 def _forward(
-    values, weight, bias, out, means, scales, samples, channels, size, stride, epsilon,
+    values, weight, bias, out, means, scales, samples, channels, size, epsilon,
     PER: tl.constexpr, CHANNELS: tl.constexpr, PIXELS: tl.constexpr,
 ):  # fmt: skip
     at, real, first, channel = _place(channels, size, PER, CHANNELS, PIXELS)
@@ -38,7 +38,7 @@ def _forward(
     mean = tl.sum(tl.sum(x, 1), 0) / (PER * size)
     apart = tl.where(real, x - mean, 0.0)
     scale = 1.0 / tl.sqrt(tl.sum(tl.sum(apart * apart, 1), 0) / (PER * size) + epsilon)
-    own = row.to(tl.int64) * stride + first + channel
+    own = row.to(tl.int64) * channels + first + channel
     w = tl.load(weight + own, mask=channel < PER, other=0.0)
     b = tl.load(bias + own, mask=channel < PER, other=0.0)
     tl.store(out + at, apart * scale * w[:, None] + b[:, None], mask=real)
@@ -48,7 +48,7 @@ def _forward(
 
 @triton.jit
 def _backward(
-    values, slopes, weight, means, scales, back, by_weight, by_bias, samples, channels, size, stride,
+    values, slopes, weight, means, scales, back, by_weight, by_bias, samples, channels, size,
     PER: tl.constexpr, CHANNELS: tl.constexpr, PIXELS: tl.constexpr,
 ):  # fmt: skip
     at, real, first, channel = _place(channels, size, PER, CHANNELS, PIXELS)
@@ -57,7 +57,7 @@ def _backward(
     x = tl.load(values + at, mask=real, other=0.0)
     slope = tl.load(slopes + at, mask=real, other=0.0)
     normal = tl.where(real, (x - mean) * scale, 0.0)
-    w = tl.load(weight + row.to(tl.int64) * stride + first + channel, mask=channel < PER, other=0.0)
+    w = tl.load(weight + row.to(tl.int64) * channels + first + channel, mask=channel < PER, other=0.0)
     steep = slope * w[:, None]
     count = PER * size
     middle = tl.sum(tl.sum(steep, 1), 0) / count
@@ -70,8 +70,10 @@ def _backward(
 
 def knows(module: nn.GroupNorm, values: Tensor) -> bool:
     """Whether this is a norm of images with weights of its own, and its groups fit into a program."""
-    fits = values.dim() == 5 and module.affine
-    return fits and _shape(module.num_channels // module.num_groups, values.shape[3:].numel())["room"] <= MOST
+    if values.dim() != 5 or not module.affine:
+        return False
+    shape = _shape(module.num_channels // module.num_groups, values.shape[3:].numel())
+    return shape["CHANNELS"] * shape["PIXELS"] <= MOST
 
 
 def group_norm(values: Tensor, weight: Tensor, bias: Tensor, groups: int, epsilon: float) -> Tensor:
@@ -81,8 +83,8 @@ def group_norm(values: Tensor, weight: Tensor, bias: Tensor, groups: int, epsilo
 
 
 def _shape(per: int, size: int) -> dict[str, int]:
-    channels, pixels = triton.next_power_of_2(per), triton.next_power_of_2(size)
-    return {"PER": per, "CHANNELS": channels, "PIXELS": pixels, "room": channels * pixels}
+    """What a program is made for: its channels and their pixels, and the powers of two that these fit in."""
+    return {"PER": per, "CHANNELS": triton.next_power_of_2(per), "PIXELS": triton.next_power_of_2(size)}
 
 
 class _GroupNorm(torch.autograd.Function):
@@ -92,10 +94,8 @@ class _GroupNorm(torch.autograd.Function):
         rows, samples, channels = values.shape[:3]
         size, out = values.shape[3:].numel(), torch.empty_like(values)
         means, scales = (values.new_empty(rows * samples * groups) for _ in range(2))
-        shape = _shape(channels // groups, size)
-        shape.pop("room")
-        ctx.shape, ctx.sizes = shape, (samples, channels, size, channels)
-        _forward[(len(means),)](values, weight, bias, out, means, scales, *ctx.sizes, epsilon, **shape)
+        ctx.shape, ctx.sizes = _shape(channels // groups, size), (samples, channels, size)
+        _forward[(len(means),)](values, weight, bias, out, means, scales, *ctx.sizes, epsilon, **ctx.shape)
         ctx.save_for_backward(values, weight, means, scales)
         return out
 
