@@ -89,6 +89,25 @@ def kernels(names: list[str], count: int = 20, most: int = 45) -> None:
             print(f"{took:9.1f} us {often:6.1f} x  {row.key[:110]}", flush=True)
 
 
+def streams(names: list[str], count: int = 100) -> None:
+    """Rounds a second of cells in one process, each on a stream of its own."""
+    for name in names:
+        told = []
+        for cells in (1, 2, 4):
+            worlds = [started(**ROUNDS[name]) for _ in range(cells)]
+            lanes = [torch.cuda.Stream() for _ in worlds]
+            for pair in worlds:
+                seconds(*pair, 1)
+            begun = time.perf_counter()
+            for _ in range(count):
+                for lane, pair in zip(lanes, worlds, strict=True):
+                    with torch.cuda.stream(lane):
+                        play_round(*pair)
+            torch.cuda.synchronize()
+            told.append(f"{cells}: {cells * count / (time.perf_counter() - begun):.0f}")
+        print(f"| {name}, cells on streams: rounds/s | {', '.join(told)} |", flush=True)
+
+
 def update() -> None:
     """The update alone: it reads nine arrays and writes seven."""
     module: Any = importlib.import_module("surefed.learn.cuda.update")
@@ -208,6 +227,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--kernels", action="append", choices=ROUNDS, help="only say what such a round is made of")
+    parser.add_argument(
+        "--streams", action="append", choices=ROUNDS, help="only time such cells on streams of one process"
+    )
     parser.add_argument("--cell", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.cell is not None:
@@ -215,6 +237,9 @@ def main() -> None:
         return
     if given.kernels:
         kernels(given.kernels)
+        return
+    if given.streams:
+        streams(given.streams)
         return
     print(f"| {torch.cuda.get_device_name()}, torch {torch.__version__} | a round |\n|---|--:|")
     rounds(given.rounds)

@@ -16,10 +16,11 @@ pytest.importorskip("triton", reason="Triton is not installed; it comes with tor
 from surefed.core import STD_MAX, STD_MIN, Belief, Stream, headings, introspect, measure, pool, pool_within
 from surefed.core.cuda import edges as along
 from surefed.core.cuda import heading, noise, pooling, pushes
+from surefed.core.cuda.mixing import mix as mix_there
 from surefed.core.cuda.repair import repair
 from surefed.core.cuda.trimming import trimmed as trimmed_there
 from surefed.core.pushes import AGAINST, AHEAD, CLEARED, Record, _weigh_there, weigh
-from surefed.core.robust import half, trimmed
+from surefed.core.robust import half, mix, trimmed
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 RECEIVERS, SENDERS, WEIGHTS = 5, 11, 700
@@ -253,3 +254,17 @@ def test_verdicts_are_those_of_torch(limits: tuple[float, float, float], monkeyp
     changed = wanted.verdict[wanted.verdict != record.verdict]
     asked = {CLEARED} | ({AGAINST} if limits[0] else set()) | ({AHEAD} if limits[1] else set())
     assert set(changed.tolist()) == asked
+
+
+@pytest.mark.parametrize(("receivers", "senders"), [(1, 3), (17, 5), (16, 20)])
+def test_a_mix_is_that_of_float64(receivers: int, senders: int) -> None:
+    """One keep for all receivers, or one each; large numbers that cancel are summed as in float64."""
+    rng = torch.Generator().manual_seed(0)
+    own, sent = torch.randn(receivers, 131, generator=rng), torch.randn(senders, 131, generator=rng)
+    sent[0], sent[1] = sent[0] + 1e7, sent[1] - 1e7
+    weight = torch.rand(receivers, senders, generator=rng, dtype=torch.float64)
+    weight[:, 1] = weight[:, 0]
+    for keep in (1.0 - weight.sum(1, keepdim=True), torch.tensor([[0.25]], dtype=torch.float64)):
+        expected = mix(own, sent, keep, weight)
+        found = mix_there(*(value.to(DEVICE) for value in (own, sent, keep, weight))).cpu()
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)

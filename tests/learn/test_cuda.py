@@ -206,7 +206,7 @@ def test_what_is_no_number_stays_none(where: int) -> None:
     weights[0, where] = torch.nan
     inputs, labels = torch.ones(1, 2, *IMAGE, device=DEVICE), torch.zeros(1, 2, dtype=torch.int64, device=DEVICE)
     out = torch.empty_like(weights)
-    chain.gradient(layers, weights, inputs, labels, out, chain.Wide())
+    chain.gradient(layers, weights, chain.framed(layers, inputs), labels, out, chain.Wide())
     assert out.sum().isnan()
 
 

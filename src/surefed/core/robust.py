@@ -73,6 +73,10 @@ def uniform(heard: Tensor) -> tuple[Tensor, Tensor]:
 
 def mix(own: Tensor, sent: Tensor, keep: Tensor, weight: Tensor) -> Tensor:
     """keep * own + weight @ sent, summed in float64: a convex mix of finite numbers is finite. [receiver, weight]"""
+    if cuda.fits(own, sent) and weight.numel() <= cuda.DENSE:
+        from surefed.core.cuda.mixing import mix as mix_there  # here, because it needs Triton
+
+        return mix_there(own, sent, keep, weight)
     mixed = torch.empty_like(own)
     for part in tiles(sent.shape[1], len(own) + len(sent), sent.device):
         mixed[:, part] = (keep * own[:, part].double()).addmm_(weight, sent[:, part].double()).to(mixed.dtype)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from surefed.learn.cuda import layers as kernels
+from surefed.learn.cuda import pooled
 from surefed.learn.cuda.launch import (
     SAMPLES,
     bordered,
@@ -19,10 +22,24 @@ from surefed.learn.cuda.launch import (
     maxpool_back,
     power,
 )
+from surefed.learn.cuda.pooled import Block
 from surefed.learn.native.plan import CONVOLUTION, LINEAR, MAXPOOL, RELU, TANH, Layer, Plan
 
-Kept = list[tuple[Tensor, Tensor | None]]
-"""Of every layer: its input, and that with a border, or which pixel won."""
+
+class Part(NamedTuple):
+    """Layers that are one step: a block, or a layer and the ReLU after it, or a layer alone."""
+
+    layer: Layer
+    relu: bool = False
+    block: Block | None = None
+
+
+class Kept(NamedTuple):
+    """What the way back needs of a part: what it was given, with its border, what it made, and which pixels won."""
+
+    given: Tensor
+    made: Tensor
+    winners: Tensor | None
 
 
 def knows(plan: Plan) -> bool:
@@ -64,20 +81,31 @@ def widest(plan: Plan, batch: int) -> Wide:
     return Wide(first, first + sizes[first])
 
 
+def framed(plan: Plan, inputs: Tensor, fill: bool = False) -> Tensor:
+    """Inputs as the first part wants them, with the border that it pads with. [..., channel, height, width]
+
+    fill: whether there may be more samples afterwards.
+    """
+    block, first = pooled.block(list(plan.layers)), plan.layers[0]
+    if block is not None:
+        return pooled.framed(block, inputs, fill)
+    return bordered(first, inputs) if first.kind == CONVOLUTION else inputs
+
+
 def gradient(plan: Plan, weights: Tensor, inputs: Tensor, labels: Tensor, out: Tensor, wide: Wide) -> Wide:
     """Gradient of every row's mean cross-entropy with respect to its own weights, into `out`. [row, weight]
 
-    inputs: [row, sample, ...]; labels: int64 [row, sample]. What the slopes of `wide` are made of comes back with it.
+    inputs: [row, sample, ...], framed; labels: int64 [row, sample]. What the slopes of `wide` are made of comes back
+    with it.
     """
-    chain = list(plan.layers)
-    kept: Kept = []
-    values = _forward(chain, weights, inputs, kept)
+    parts, kept = list(_parts(plan)), list[Kept]()
+    values = _forward(parts, weights, inputs, kept)
     rows, batch, classes = values.shape
     slope = torch.empty_like(values)
     kernels.classify[(rows * batch,)](
         values.contiguous(), labels.contiguous(), slope, batch, CLASSES=classes, BC=power(classes)
     )
-    return _backward(chain, weights, kept, values, slope, out, wide)
+    return _backward(parts, weights, kept, slope, out, wide)
 
 
 def scores(plan: Plan, weights: Tensor, inputs: Tensor) -> Tensor:
@@ -85,68 +113,72 @@ def scores(plan: Plan, weights: Tensor, inputs: Tensor) -> Tensor:
 
     inputs: [row, sample, ...], or [1, sample, ...] where they are the same for all rows.
     """
-    return _forward(list(plan.layers), weights, inputs, None)
+    samples = inputs.shape[1]
+    return _forward(list(_parts(plan)), weights, framed(plan, inputs, samples > SAMPLES), None)[:, :samples]
 
 
-def _forward(chain: list[Layer], weights: Tensor, values: Tensor, kept: Kept | None) -> Tensor:
-    """Layer after layer; what is the same for all rows stays one row up to the first layer that has weights."""
-    skip = False
-    for at, layer in enumerate(chain):
+def _parts(plan: Plan) -> Iterator[Part]:
+    layers = list(plan.layers)
+    while layers:
+        layer, block = layers[0], pooled.block(layers)
+        relu = block is None and layer.kind in (LINEAR, CONVOLUTION) and len(layers) > 1 and layers[1].kind == RELU
+        yield Part(layer, relu, block)
+        del layers[: 3 if block else 1 + relu]
+
+
+def _forward(parts: list[Part], weights: Tensor, values: Tensor, kept: list[Kept] | None) -> Tensor:
+    """Part after part; what is the same for all rows stays one row up to the first layer that has weights.
+
+    values: framed for the first part, and so is what goes from one part to the next.
+    """
+    for part, after in zip(parts, [*parts[1:], None], strict=True):
+        layer, relu, block = part
         if layer.vector and values.dim() > 3:
             values = values.flatten(2)
-        fused = at + 1 < len(chain) and chain[at + 1].kind == RELU and layer.kind in (LINEAR, CONVOLUTION)
-        extra = None
-        given = values
-        if skip:
-            pass  # the layer before has already cut off what is negative
+        given, winners = values, None
+        pads = after.layer if after is not None and after.layer.kind == CONVOLUTION else None
+        if block is not None:
+            border = (0, 0) if pads is None else (pads.pad_h, pads.pad_w)
+            last = values.shape[1] > SAMPLES if after is None or pads is None else after.block is not None
+            values, winners = pooled.forward(block, weights, given, border, last, which=kept is not None)
         elif layer.kind == LINEAR:
-            values = linear(layer, weights, values.expand(len(weights), -1, -1), fused)
+            values = linear(layer, weights, values.expand(len(weights), -1, -1), relu)
         elif layer.kind == CONVOLUTION:
-            extra = bordered(layer, values)
-            values = convolve(layer, weights, extra, fused)
+            values = convolve(layer, weights, given, relu)
         elif layer.kind == RELU:
             values = values.relu()
         elif layer.kind == TANH:
             values = values.tanh()
         else:
-            values, extra = maxpool(layer, values, which=kept is not None)
+            values, winners = maxpool(layer, values, which=kept is not None)
         if kept is not None:
-            kept.append((given, extra))
-        skip = fused
+            kept.append(Kept(given, values, winners))
+        if block is None and after is not None and pads is not None:
+            values = bordered(pads, values) if after.block is None else pooled.framed(after.block, values, False)
     return values
 
 
-def _backward(
-    chain: list[Layer],
-    weights: Tensor,
-    kept: Kept,
-    last: Tensor,
-    slope: Tensor,
-    out: Tensor,
-    wide: Wide,
-) -> Wide:
-    outputs = [*(given for given, _ in kept[1:]), last]
-    through = False  # whether the pooling after a ReLU has already gone back through it
-    for at in reversed(range(len(chain))):
-        layer, (given, extra) = chain[at], kept[at]
+def _backward(parts: list[Part], weights: Tensor, kept: list[Kept], slope: Tensor, out: Tensor, wide: Wide) -> Wide:
+    for at in reversed(range(len(parts))):
+        (layer, relu, block), (given, made, winners) = parts[at], kept[at]
+        last = layer if block is None else block.pool
         if not layer.vector and slope.dim() == 3:
-            slope = slope.view(*slope.shape[:2], layer.out_channels, layer.out_height, layer.out_width)
-        if layer.kind == LINEAR:
+            slope = slope.view(*slope.shape[:2], last.out_channels, last.out_height, last.out_width)
+        if relu or layer.kind == RELU:
+            slope = torch.ops.aten.threshold_backward(slope, made.view_as(slope), 0)
+        if block is not None:
+            assert winners is not None
+            slope = pooled.backward(block, weights, given, winners, slope, out, first=at == 0)
+        elif layer.kind == LINEAR:
             given, slope = given.contiguous(), slope.contiguous()
             if wide.last > 0 and layer.weight == wide.first:
                 wide = replace(wide, given=given, slopes=slope)
             slope = linear_back(layer, weights, given, slope, out, first=at == 0)
         elif layer.kind == CONVOLUTION:
-            assert extra is not None
-            slope = convolve_back(layer, weights, extra, slope, out, first=at == 0)
-        elif layer.kind == RELU:
-            if not through:
-                slope = torch.ops.aten.threshold_backward(slope, outputs[at].view_as(slope), 0)
-            through = False
+            slope = convolve_back(layer, weights, given, slope, out, first=at == 0)
         elif layer.kind == TANH:
-            slope = slope * (1.0 - outputs[at].view_as(slope).square())
-        else:
-            assert extra is not None
-            through = at > 0 and chain[at - 1].kind == RELU
-            slope = maxpool_back(layer, given, extra, slope, relu=through)
+            slope = slope * (1.0 - made.view_as(slope).square())
+        elif layer.kind == MAXPOOL:
+            assert winners is not None
+            slope = maxpool_back(layer, winners, slope)
     return wide

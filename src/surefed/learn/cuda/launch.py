@@ -203,11 +203,11 @@ def maxpool(layer: Layer, values: Tensor, which: bool) -> tuple[Tensor, Tensor |
     return out, index
 
 
-def maxpool_back(layer: Layer, given: Tensor, index: Tensor, slope: Tensor, relu: bool) -> Tensor:
-    """Slopes of what was pooled; relu: through the ReLU before it as well."""
-    back = torch.empty_like(given)
+def maxpool_back(layer: Layer, index: Tensor, slope: Tensor) -> Tensor:
+    """Slopes of what was pooled."""
+    back = slope.new_empty(*slope.shape[:2], layer.channels, layer.height, layer.width)
     count = back.numel()
     kernels.maxpool_back[(triton.cdiv(count, 1024),)](
-        slope.contiguous(), index, given, back, count, **_windows(layer), RELU=relu, BLOCK=1024
+        slope.contiguous(), index, back, count, **_windows(layer), BLOCK=1024
     )
     return back

@@ -219,10 +219,10 @@ def maxpool(
 
 @triton.jit
 def maxpool_back(
-    slopes, index, images, back, count, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
-    KH: tl.constexpr, KW: tl.constexpr, RELU: tl.constexpr, BLOCK: tl.constexpr,
+    slopes, index, back, count, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr,
+    KH: tl.constexpr, KW: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The slope of each pixel: its window's if it was the largest there; through the ReLU before it, if there is one."""
+    """The slope of each pixel: its window's if it was the largest there."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     real = at < count
     plane, place = at // (H * W), at % (H * W)
@@ -232,6 +232,4 @@ def maxpool_back(
     window = plane * (OH * OW) + oy * OW + ox
     chosen = tl.load(index + window, mask=inside, other=-1).to(tl.int64) == (y % KH) * KW + x % KW
     slope = tl.where(chosen & inside, tl.load(slopes + window, mask=inside, other=0.0), 0.0)
-    if RELU:
-        slope = tl.where(tl.load(images + at, mask=real, other=0.0) > 0, slope, 0.0)
     tl.store(back + at, slope, mask=real)

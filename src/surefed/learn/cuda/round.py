@@ -117,9 +117,9 @@ def _play(network: Network, plan: Plan | None, rows: Rows, lesson: Lesson, recip
 
 def _by_kernels(plan: Plan, block: Rows, inputs: Tensor, labels: Tensor) -> Slopes:
     """inputs: [turn, row, sample, ...]; labels: [turn, row, sample]"""
-    out = torch.empty_like(block.mean)
-    wide = chain.widest(plan, labels.shape[2]) if len(block.moments) > 1 else Wide()
-    return lambda weights, turn: (out, chain.gradient(plan, weights, inputs[turn], labels[turn], out, wide))
+    out, seen = torch.empty_like(block.mean), chain.framed(plan, inputs)
+    wide = chain.widest(plan, labels.shape[2])
+    return lambda weights, turn: (out, chain.gradient(plan, weights, seen[turn], labels[turn], out, wide))
 
 
 def _by_torch(network: Network, block: Rows, inputs: Tensor, labels: Tensor, masks: list[Masks]) -> Slopes:
@@ -136,12 +136,24 @@ def _descend(rows: Rows, by: Slopes, turns: int, recipe: Recipe) -> None:
         rows.steps.zero_()
         moment.zero_()
     count, weights = rows.mean.shape
+    sums = rows.mean.new_empty(count)
     for turn in range(turns):
-        slope, _ = by(rows.mean, turn)
+        slope, wide = by(rows.mean, turn)
+        _sum(slope, wide, sums)
         descend[(count, triton.cdiv(weights, 1024))](
-            slope, slope.sum(1), rows.mean, moment, recipe.rate, recipe.momentum, STEEPEST, WEIGHTS=weights, BLOCK=1024
+            slope, sums, rows.mean, moment, recipe.rate, recipe.momentum, STEEPEST, WEIGHTS=weights, BLOCK=1024
         )
     rows.steps.add_(turns)
+
+
+def _sum(slope: Tensor, wide: Wide, sums: Tensor) -> None:
+    """The sum of every row's slopes or a bound on it, into `sums`: no number if one of them is none."""
+    if wide.given is None:
+        torch.sum(slope, 1, out=sums)
+        return
+    bound[(len(slope),)](
+        slope, wide.given, wide.slopes, sums, WEIGHTS=slope.shape[1], **wide.shape, BLOCK=1024, num_warps=8
+    )
 
 
 def _believe(
@@ -163,12 +175,7 @@ def _believe(
     draw[grid](rows.mean, rows.rho, drawn, centre, width, *keys, round, weights, GROUPS=GROUPS, num_warps=WARPS)
     for turn in range(turns):
         slope, wide = by(drawn, turn)
-        if wide.given is None:
-            torch.sum(slope, 1, out=sums)
-        else:
-            bound[(count,)](
-                slope, wide.given, wide.slopes, sums, WEIGHTS=weights, **wide.shape, BLOCK=1024, num_warps=8
-            )
+        _sum(slope, wide, sums)
         update[grid](
             slope, rows.mean, rows.rho, *rows.moments, drawn, centre, width, *keys, paces, leasts, costs,
             sums, round, turn, turns, 1.0 - recipe.decay, recipe.decay_squares, 1.0 - recipe.decay_squares,
