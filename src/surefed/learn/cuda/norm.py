@@ -35,9 +35,10 @@ def _forward(
     at, real, first, channel = _place(channels, size, PER, CHANNELS, PIXELS)
     row = tl.program_id(0) // (samples * (channels // PER))
     x = tl.load(values + at, mask=real, other=0.0)
-    mean = tl.sum(tl.sum(x, 1), 0) / (PER * size)
+    count = tl.cast(PER * size, tl.float32)
+    mean = tl.div_rn(tl.sum(tl.sum(x, 1), 0), count)
     apart = tl.where(real, x - mean, 0.0)
-    scale = 1.0 / tl.sqrt(tl.sum(tl.sum(apart * apart, 1), 0) / (PER * size) + epsilon)
+    scale = 1.0 / tl.sqrt(tl.sum(tl.sum(apart * apart, 1), 0) / count + epsilon)
     own = row.to(tl.int64) * channels + first + channel
     w = tl.load(weight + own, mask=channel < PER, other=0.0)
     b = tl.load(bias + own, mask=channel < PER, other=0.0)
@@ -59,8 +60,8 @@ def _backward(
     normal = tl.where(real, (x - mean) * scale, 0.0)
     w = tl.load(weight + row.to(tl.int64) * channels + first + channel, mask=channel < PER, other=0.0)
     steep = slope * w[:, None]
-    count = PER * size
-    middle = tl.sum(tl.sum(steep, 1), 0) / count
+    count = tl.cast(PER * size, tl.float32)
+    middle = tl.div_rn(tl.sum(tl.sum(steep, 1), 0), count)  # a group of one has no slope, to the last bit
     along = tl.sum(tl.sum(steep * normal, 1), 0) / count
     tl.store(back + at, (steep - middle - normal * along) * scale, mask=real)
     own = (tl.program_id(0).to(tl.int64) * PER) + channel  # [row, sample, channel]
