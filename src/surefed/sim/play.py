@@ -75,7 +75,8 @@ class Play:
     def _measure(self, inspection: Inspection) -> dict[str, Any]:
         """The figures of the round that was just played, written down."""
         if self.setup.device.type == "cuda":
-            torch.cuda.synchronize(self.setup.device)  # else the evaluation would wait for the rounds, and pay for them
+            # else the evaluation would wait for the rounds, and pay for them
+            torch.cuda.current_stream(self.setup.device).synchronize()
         played = time.perf_counter()
         evaluation = evaluate(self.setup, self.world, inspection)
         if self.setup.experiment.evaluate.trust:

@@ -64,8 +64,10 @@ class Replay:
         if self._fails or self.setup.device.type != "cuda":
             return False
         graph = torch.cuda.CUDAGraph()
+        now = torch.cuda.current_stream(self.setup.device)
+        own = None if now == torch.cuda.default_stream(self.setup.device) else now  # libraries keep scratch by stream
         try:
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
                 self._seen = self._with(body)
         except RuntimeError:
             self._fails = True

@@ -2,12 +2,14 @@
 
 Half of what SureFED learns are local beliefs, on which neither the rule nor a lie has any influence. Of the runs whose
 `kinship` is the same one learns them, and the others, at the same round, take them over.
+
+On a GPU every run learns for itself, on a stream of its own: what one of them leaves idle another uses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +40,8 @@ def run_together(
 ) -> dict[Path, Record | Exception]:
     """Play several experiments, each into a folder of its own, as `run` would; what becomes of each comes back.
 
-    The folders hold what runs alone would have left: on a CPU bit for bit, on a GPU to rounding. A run that fails
-    leaves the others going. Ctrl-C and SIGTERM end all of them after the current round, each with a checkpoint.
+    The folders hold what runs alone would have left. A run that fails leaves the others going. Ctrl-C and SIGTERM end
+    all of them after the current round, each with a checkpoint.
 
     Args:
         experiments: by the folder of their record.
@@ -83,6 +85,7 @@ class _Convoy:
         self.turn: list[Path] = []
         self.leader: dict[Path, Path] = {}
         self._held: dict[Path, ExitStack] = {}
+        self._lanes: dict[Path, torch.cuda.Stream | None] = {}
 
     def __enter__(self) -> _Convoy:
         return self
@@ -118,6 +121,7 @@ class _Convoy:
             if like is not None:
                 play.setup = one_copy(setup, self.plays[like].setup)
             self.plays[folder], self.kin[folder], self._held[folder] = play, kin, held.pop_all()
+            self._lanes[folder] = None if lone else _lane(setup.device)
         if not play.left:
             self._land(folder)
 
@@ -135,7 +139,8 @@ class _Convoy:
         """Every run is saved and ends."""
         for folder, play in list(self.plays.items()):
             try:
-                play.save()
+                with self._lane(folder):
+                    play.save()
             except Exception as error:  # the others can still be saved
                 self._drop(folder, error)
             else:
@@ -172,7 +177,7 @@ class _Convoy:
         play = self.plays[folder]
         before = play.world.round
         try:
-            with threads(play.world):
+            with threads(play.world), self._lane(folder):
                 play.step()
         except Exception as error:  # a run may fail in any way, and the others go on
             self._drop(folder, error)
@@ -190,7 +195,8 @@ class _Convoy:
         for folder in [follower for follower, other in self.leader.items() if other == leader]:
             del self.leader[folder]
             try:
-                self.plays[folder].go_back()
+                with self._lane(folder):
+                    self.plays[folder].go_back()
             except Exception as error:  # a run may fail in any way, and the others go on
                 self._drop(folder, error)
 
@@ -204,11 +210,28 @@ class _Convoy:
         else:
             self._drop(folder, None)
 
+    def _lane(self, folder: Path) -> AbstractContextManager[object]:
+        """What a run does in here is done on its own stream."""
+        lane = self._lanes[folder]
+        return nullcontext() if lane is None else torch.cuda.stream(lane)
+
     def _drop(self, folder: Path, error: Exception | None) -> None:
+        lane = self._lanes.pop(folder)
+        if lane is not None:
+            lane.synchronize()  # its memory must not be given to another while it is in use
         del self.plays[folder], self.kin[folder]
         self.leader.pop(folder, None)
         self._held.pop(folder).close()
         self.end(folder, error)
+
+
+def _lane(device: torch.device) -> torch.cuda.Stream | None:
+    """A stream that goes on from what has been asked of the device so far; none where there are no streams."""
+    if device.type != "cuda":
+        return None
+    lane = torch.cuda.Stream(device)
+    lane.wait_stream(torch.cuda.current_stream(device))
+    return lane
 
 
 def _equal(one: Rows, other: Rows) -> bool:

@@ -73,7 +73,8 @@ def run_sweep(
         retry_failed: also run the cells that failed before.
         until: seconds after which no cell is started and those under way save a checkpoint and end.
         only: patterns of names, such as "surefed-*-s0"; other cells are left as they are.
-        together: up to so many cells that learn the same local beliefs run in one process, and learn them once.
+        together: up to so many cells run in one process: on a CPU those that learn the same local beliefs, and learn
+            them once; on a GPU any, each on a stream of its own.
         watch: told what happens.
 
     Killing it, or any of its processes, loses nothing that is finished; the same call goes on.
@@ -94,7 +95,7 @@ def run_sweep(
             for cell in sweep.named(only):
                 folder.forgive(cell)
         board = Board.look(folder, only=only)
-        drive = _Drive(folder, board, watch or (lambda board, said: None), until, together)
+        drive = _Drive(folder, board, watch or (lambda board, said: None), until, together, device)
         if drive.queue:
             folder.write_grid(_session(device))
             backend = _backend(path, sweep, device, workers, ray, gpu_share)
@@ -130,13 +131,16 @@ def default_size(sweep: Sweep, device: str, gpu_share: float | None) -> int:
 class _Drive:
     """The cells that are left, and what happens to them."""
 
-    def __init__(self, folder: Folder, board: Board, watch: Watch, until: float | None, together: int) -> None:
+    def __init__(
+        self, folder: Folder, board: Board, watch: Watch, until: float | None, together: int, device: str
+    ) -> None:
         self.folder, self.board, self.watch, self.together = folder, board, watch, together
         self.queue = deque(board.cells[name] for name in board.todo())
         self.deadline = None if until is None else time.monotonic() + until
         self.deaths: dict[str, int] = {}
         self.stopped_by = 0
         self._known: dict[str, str | None] = {}
+        self._mixed = device.startswith("cuda")
         for name in board.named("finished"):
             folder.tidy(board.cells[name])
 
@@ -165,7 +169,8 @@ class _Drive:
         backend.stop()
 
     def _gather(self, workers: int) -> list[Cell]:
-        """The cell whose turn it is, and others that may share what it learns, but not more than each worker's part.
+        """The cell whose turn it is, and others that may share what it learns or, on a GPU, any, but not more than each
+        worker's part.
 
         A cell whose process died is run by itself.
         """
@@ -184,7 +189,7 @@ class _Drive:
         if cell.name in self.deaths:
             return None
         if cell.name not in self._known:
-            self._known[cell.name] = likeness(cell.experiment)
+            self._known[cell.name] = "any" if self._mixed else likeness(cell.experiment)
         return self._known[cell.name]
 
     def _start(self, backend: Backend, cells: list[Cell]) -> None:

@@ -103,7 +103,7 @@ def backward(
 
     given: as it was, with its border. slope: [row, sample, channel, height, width] of what the block made.
     """
-    own, pool = of
+    own = of.convolution
     rows, samples = slope.shape[:2]
     sizes = _sizes(of, samples)
     inputs = own.channels * own.kernel_h * own.kernel_w
