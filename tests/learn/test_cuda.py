@@ -17,7 +17,7 @@ pytest.importorskip("triton", reason="Triton is not installed; it comes with tor
 from surefed.core import Belief, Stream, cuda
 from surefed.learn import Lesson, Network, Point, Variational, outputs, predict
 from surefed.learn.base import blocks
-from surefed.learn.cuda import chain, knows, launch, learn
+from surefed.learn.cuda import chain, knows, launch, learn, pooled
 from surefed.learn.cuda.convolution import convolution
 from surefed.learn.cuda.norm import group_norm
 from surefed.learn.cuda.norm import knows as knows_norm
@@ -115,6 +115,47 @@ def test_a_convolution_is_that_of_torch(stride: Any, padding: Any, bias: bool, m
     ours, theirs = torch.autograd.grad(found, leaves, slope), torch.autograd.grad(expected, leaves, slope)
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("image", "kernel", "padding", "window"), [
+    ((2, 9, 7), (3, 3), (1, 1), (2, 2)), ((1, 6, 10), (5, 2), (0, 1), (1, 3)), ((3, 5, 5), (1, 1), (0, 0), (2, 2)),
+])  # fmt: skip
+@pytest.mark.parametrize("samples", [3, 32])
+def test_a_convolution_with_relu_and_pooling_is_that_of_torch(
+    image: tuple[int, ...], kernel: Any, padding: Any, window: Any, samples: int
+) -> None:
+    """Forward, which place won, and slopes of weights and images; windows that do not fit in are left out by both."""
+    module = nn.Sequential(
+        nn.Conv2d(image[0], 5, kernel, padding=padding), nn.ReLU(), nn.MaxPool2d(window), nn.Flatten(), nn.Tanh()
+    )
+    layers = plan(module, image)
+    assert layers is not None
+    block = pooled.block(list(layers.layers))
+    assert block is not None
+    rng = torch.Generator().manual_seed(0)
+    weights = torch.randn(2, sum(value.numel() for value in module.parameters()), generator=rng)
+    inputs = torch.randn(2, samples, *image, generator=rng)
+    made, index = pooled.forward(
+        block, weights.to(DEVICE), pooled.framed(block, inputs.to(DEVICE), False), (2, 1), True, True
+    )
+    assert index is not None
+    inner = made[..., 2:-2, 1:-1]
+    assert (made.sum() - inner.sum()).abs() <= 1e-3  # the border is empty
+    slope, slopes = torch.randn(inner.shape, generator=rng), torch.full_like(weights, 7.0).to(DEVICE)
+    given = pooled.framed(block, inputs.to(DEVICE), False)
+    back = pooled.backward(block, weights.to(DEVICE), given, index, slope.to(DEVICE), slopes, first=False)
+    for row in range(2):
+        own = inputs[row].double().requires_grad_()
+        weight, bias = (
+            value.double().requires_grad_()
+            for value in (weights[row, :-5].view(5, image[0], *kernel), weights[row, -5:])
+        )
+        out = nn.functional.max_pool2d(nn.functional.conv2d(own, weight, bias, padding=padding).relu(), window)
+        by_input, by_weight, by_bias = torch.autograd.grad(out, (own, weight, bias), slope[row].double())
+        torch.testing.assert_close(inner[row].cpu().double(), out.detach(), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(back[row].cpu().double(), by_input, rtol=1e-5, atol=1e-5)
+        expected = torch.cat([by_weight.flatten(), by_bias])
+        torch.testing.assert_close(slopes[row].cpu().double(), expected, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("samples", [1, 5, 8, 9])

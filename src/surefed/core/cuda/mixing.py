@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-RECEIVERS, TILE, WARPS = 16, 256, 4
+RECEIVERS, TILE, WARPS = 8, 128, 4
 """Receivers, weights and warps of a program."""
 
 
@@ -22,7 +22,7 @@ def _mixed(
     where, real = receiver.to(tl.int64)[:, None] * weights + at[None, :], here[:, None] & (at < weights)[None, :]
     mine = tl.load(own + where, mask=real, other=0.0).to(tl.float64)
     total = tl.load(keep + receiver, mask=here, other=0.0)[:, None] * mine
-    for sender in tl.range(0, SENDERS, loop_unroll_factor=4):
+    for sender in tl.range(0, SENDERS, loop_unroll_factor=2):
         theirs = tl.load(sent + tl.cast(sender, tl.int64) * weights + at, mask=at < weights, other=0.0).to(tl.float64)
         total += tl.load(share + sender * receivers + receiver, mask=here, other=0.0)[:, None] * theirs[None, :]
     tl.store(out + where, total.to(tl.float32), mask=real)

@@ -18,9 +18,13 @@ import triton.language as tl
 
 @triton.jit
 def _squares(place, N: tl.constexpr, BH: tl.constexpr, BW: tl.constexpr):
-    """The sample that a square belongs to, its line and its column; those past the last are the last."""
+    """The sample that a square belongs to, its line and its column; those past the last are the last.
+
+    Neighbours are samples, as many as a warp has threads if there are more; then squares, which share pixels.
+    """
+    G: tl.constexpr = 32 if N % 32 == 0 else N
     place = tl.minimum(place, N * BH * BW - 1)
-    sample, square = place % N, place // N
+    sample, square = place // (G * BH * BW) * G + place % G, place // G % (BH * BW)
     return sample, square // BW, square % BW
 
 
@@ -94,7 +98,9 @@ def convolve(
         top, best = _largest(totals, bias[:, None], PH * PW)
         tl.store(ours + (line * OY + column * OX)[None, :], top, mask=real)
         if WHICH:
-            which = row * (O * BH * BW * N) + (o[:, None] * (BH * BW * N) + place[None, :])
+            which = row * (O * BH * BW * N) + (
+                o[:, None] * (BH * BW * N) + ((line * BW + column) * N + sample)[None, :]
+            )
             tl.store(index + which, best.to(tl.int8), mask=real)
     else:
         for q in tl.static_range(PH * PW):
@@ -147,7 +153,8 @@ def slope(
     for start in range(0, N * BH * BW, BP):
         place = start + tl.arange(0, BP)
         sample, line, column = _squares(place, N, BH, BW)
-        best = tl.load(which + place, mask=place < N * BH * BW, other=-1).to(tl.int32)
+        spot = (line * BW + column) * N + sample
+        best = tl.load(which + spot, mask=place < N * BH * BW, other=-1).to(tl.int32)
         one = tl.load(ours + (sample * OS + o * OC + line * OY + column * OX), mask=best >= 0, other=0.0)
         best = tl.maximum(best, 0)
         corner = sample * IS + (line * PH + best // PW) * IY + (column * PW + best % PW) * IX
