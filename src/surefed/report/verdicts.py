@@ -106,15 +106,16 @@ def _within(below: float, limit: float) -> bool:
 def matches(dataset: str, method: str, attacks: tuple[str, ...], evidence: Evidence) -> Finding:
     """Whether a method is as good under these attacks as SureFED where nobody lies."""
     everything, evidence = evidence, evidence.fair(dataset, {"surefed", method}, (CLEAN, *attacks))
-    clean = evidence.score(dataset, "surefed", CLEAN)
     figures = {attack: evidence.score(dataset, method, attack) for attack in attacks}
-    missing = _missing({**figures, CLEAN: clean}, ATTACKS)
-    if missing or clean is None:
-        return missing or (Verdict.UNKNOWN, "")
-    there = _there(figures)
-    verdict = _all_or_some(_within(clean - figure, CLOSE) for figure in there.values())
-    bound = _told_who_lies(dataset, evidence, everything)
-    return verdict, f"Clean {points(clean)} %; {_listed(there, ATTACKS)} {_at(evidence, dataset)}.{bound}"
+    figures[CLEAN] = evidence.score(dataset, "surefed", CLEAN)
+
+    def judge(there: dict[str, float]) -> Finding:
+        clean = there.pop(CLEAN)
+        verdict = _all_or_some(_within(clean - figure, CLOSE) for figure in there.values())
+        bound = _told_who_lies(dataset, evidence, everything)
+        return verdict, f"Clean {points(clean)} %; {_listed(there, ATTACKS)} {_at(evidence, dataset)}.{bound}"
+
+    return _judged(figures, ATTACKS, (CLEAN,), judge)
 
 
 def _told_who_lies(dataset: str, evidence: Evidence, everything: Evidence) -> str:
