@@ -2,6 +2,7 @@
 
     python benchmarks/gpu.py [--rounds 50] [--seconds 8]
     python benchmarks/gpu.py --kernels "CNN, zeno"    # what a round of it is made of
+    python benchmarks/gpu.py --streams "CNN, zeno"    # rounds a second of several such cells in one process
 
 The workload is that of `surefed bench`: 50 clients, the paper's CNN, 5 batches of 5, a band that everybody passes,
 complete graph.
@@ -96,8 +97,9 @@ def streams(names: list[str], count: int = 100) -> None:
         for cells in (1, 2, 4):
             worlds = [started(**ROUNDS[name]) for _ in range(cells)]
             lanes = [torch.cuda.Stream() for _ in worlds]
-            for pair in worlds:
-                seconds(*pair, 1)
+            for lane, pair in zip(lanes, worlds, strict=True):
+                with torch.cuda.stream(lane):
+                    seconds(*pair, 1)
             begun = time.perf_counter()
             for _ in range(count):
                 for lane, pair in zip(lanes, worlds, strict=True):

@@ -17,16 +17,12 @@ import torch
 from gpu import captured
 
 from surefed.learn.cuda import pooled
-from surefed.learn.cuda.launch import bordered
 from surefed.learn.cuda.pooled import Block, Tile
 from surefed.learn.native import plan
 from surefed.models.cnn import cnn
 
-LEARN = (Tile(2, 32, 1, True), Tile(2, 64, 2, True), Tile(4, 64, 2, True), Tile(4, 32, 1, True), Tile(8, 32, 1, True),
-         Tile(8, 64, 2, False), Tile(4, 64, 2, False))  # fmt: skip
-TRY = (Tile(8, 256, 4, False), Tile(8, 128, 4, False), Tile(8, 256, 4, True), Tile(16, 128, 4, False),
-       Tile(8, 512, 8, False), Tile(4, 256, 4, True))  # fmt: skip
-ALIKE = ((64, 32, 32, 4), (64, 64, 32, 4), (64, 64, 32, 8), (128, 64, 32, 8), (32, 64, 32, 4))
+LEARN = tuple(Tile(*sizes) for sizes in ((2, 32, 1), (2, 64, 2), (4, 64, 2), (4, 32, 1), (8, 32, 1), (8, 64, 2)))
+TRY = tuple(Tile(*sizes) for sizes in ((8, 256, 4), (8, 128, 4), (16, 128, 4), (8, 512, 8), (4, 256, 4), (4, 512, 4)))
 SLOPES = ((128, 32, 4), (32, 32, 1), (64, 32, 2), (256, 32, 8), (64, 32, 4))
 
 
@@ -46,17 +42,28 @@ def timed(name: str, tries: Iterable[Any], field: str, call: Callable[[], Any]) 
 def learning(rows: int, number: int, block: Block, weights: torch.Tensor) -> None:
     """A minibatch of five, forward and backward."""
     own, pool = block
-    given = bordered(own, torch.randn(rows, 5, own.channels, own.height, own.width, device="cuda"))
+    given = pooled.framed(block, torch.randn(rows, 5, own.channels, own.height, own.width, device="cuda"), fill=False)
     border = (2, 2) if number == 1 else (0, 0)
-    forward = partial(pooled.forward, block, weights, given, border, True)
+    forward = partial(pooled.forward, block, weights, given, border, last=number == 1, which=True)
     timed(f"{rows} rows, block {number}", LEARN, "FEW", forward)
     _, index = forward()
     assert index is not None
     slope = torch.randn(rows, 5, own.out_channels, pool.out_height, pool.out_width, device="cuda")
     back = partial(pooled.backward, block, weights, given, index, slope, torch.empty_like(weights))
-    timed(f"{rows} rows, slopes {number}", ((tile, tile) for tile in SLOPES), "SLOPE", partial(back, True))
+    timed(f"{rows} rows, slopes {number}", ((tile, tile) for tile in SLOPES), "SLOPE", partial(back, first=True))
     if number > 1:
-        timed(f"{rows} rows, slopes and back {number}", LEARN, "BACK", partial(back, False))
+        timed(f"{rows} rows, slopes and back {number}", LEARN, "BACK", partial(back, first=False))
+
+
+def tries(blocks: list[Block], weights: torch.Tensor) -> None:
+    """A thousand images, the same for all rows, and what the first block makes of them."""
+    first, second = blocks
+    seen = pooled.framed(first, torch.randn(1, 1000, 1, 28, 28, device="cuda"), fill=True)
+    one = partial(pooled.forward, first, weights, seen, (2, 2), last=True, which=False)
+    timed("1000 images, block 1", TRY, "MANY", one)
+    made, _ = one()
+    two = partial(pooled.forward, second, weights, made, (0, 0), last=True, which=False)
+    timed("1000 images, block 2", TRY, "MANY", two)
 
 
 def main() -> None:
@@ -69,19 +76,6 @@ def main() -> None:
         for number, block in enumerate(blocks, 1):
             learning(rows, number, block, torch.randn(rows, layers.weights, device="cuda"))
     tries(blocks, torch.randn(50, layers.weights, device="cuda"))
-
-
-def tries(blocks: list[Block], weights: torch.Tensor) -> None:
-    """A thousand images, the same for all rows, and what the first block makes of them."""
-    first, second = blocks
-    seen = bordered(first.convolution, torch.randn(1, 1000, 1, 28, 28, device="cuda"))
-    timed("1000 images, block 1", ALIKE, "ALIKE", lambda: pooled.forward(first, weights, seen, (2, 2), False))
-    made, _ = pooled.forward(first, weights, seen, (2, 2), False)
-    timed("1000 images, block 2", TRY, "MANY", lambda: pooled.forward(second, weights, made, (0, 0), False))
-    own = seen.expand(2, *seen.shape[1:]).contiguous()
-    alike, _ = pooled.forward(first, weights[:2], seen, (2, 2), False)
-    apart, _ = pooled.forward(first, weights[:2], own, (2, 2), False)
-    print(f"tensor cores and others are {float((alike - apart).abs().max()):.1e} apart, of {float(alike.max()):.1f}")
 
 
 if __name__ == "__main__":

@@ -117,6 +117,46 @@ def test_a_convolution_is_that_of_torch(stride: Any, padding: Any, bias: bool, m
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
+CHAINS = {
+    "block, tanh": lambda: nn.Sequential(
+        nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Tanh()
+    ),
+    "block, convolution": lambda: nn.Sequential(
+        nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.ReLU(),
+        nn.Flatten(), nn.Linear(24, 5),
+    ),
+    "convolution, block, pooling": lambda: nn.Sequential(
+        nn.Conv2d(2, 3, 2), nn.Tanh(), nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.MaxPool2d((2, 1)),
+        nn.Flatten(), nn.ReLU(),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("samples", [1, 9])
+def test_gradients_of_a_chain_are_those_of_torch(name: str, samples: int) -> None:
+    """Few samples and many, which lie otherwise in memory; the last layer's outputs are the scores."""
+    network = Network(CHAINS[name]().to(DEVICE))
+    layers = plan(network.module, IMAGE)
+    assert layers is not None
+    rng = torch.Generator().manual_seed(1)
+    weights = (0.5 * torch.randn(2, network.weights, generator=rng)).to(DEVICE)
+    inputs = torch.randn(2, samples, *IMAGE, generator=rng).to(DEVICE)
+    labels = torch.randint(layers.outputs, (2, samples), generator=rng).to(DEVICE)
+    out = torch.empty_like(weights)
+    chain.gradient(layers, weights, chain.framed(layers, inputs), labels, out, chain.Wide())
+    own = weights.double().requires_grad_()
+    parts = network.split(own)
+    losses = []
+    for row in range(2):
+        given = dict(zip(network.names, (part[row] for part in parts), strict=True))
+        scores = torch.func.functional_call(network.module, given, (inputs[row].double(),))
+        losses.append(nn.functional.cross_entropy(scores, labels[row]))
+    torch.stack(losses).sum().backward()
+    assert own.grad is not None
+    torch.testing.assert_close(out.double(), own.grad, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize(("image", "kernel", "padding", "window"), [
     ((2, 9, 7), (3, 3), (1, 1), (2, 2)), ((1, 6, 10), (5, 2), (0, 1), (1, 3)), ((3, 5, 5), (1, 1), (0, 0), (2, 2)),
 ])  # fmt: skip

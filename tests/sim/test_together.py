@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -338,3 +339,69 @@ def test_the_clock_is_shared_out(tmp_path: Path) -> None:
     told = [end.result["seconds"] for end in ended.values() if isinstance(end, Record) and end.result]
     assert len(told) == 4
     assert 0 < sum(told) < 1.5 * passed
+
+
+class Lane:
+    """A stream that does nothing, and breaks on request."""
+
+    def __init__(self) -> None:
+        self.broken = False
+
+    def synchronize(self) -> None:
+        if self.broken:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+
+@pytest.fixture
+def lanes(monkeypatch: pytest.MonkeyPatch) -> list[Lane]:
+    """As if runs were on a GPU, each on a stream of its own, without kin."""
+    made: list[Lane] = []
+    monkeypatch.setattr("surefed.sim.together._stream", lambda device: made.append(Lane()) or made[-1])
+    monkeypatch.setattr("surefed.sim.together.kinship", lambda setup, world: None)
+    monkeypatch.setattr(torch.cuda, "stream", lambda lane: nullcontext())
+    return made
+
+
+def test_runs_with_lanes_do_not_wait_for_those_that_are_behind(tmp_path: Path, lanes: list[Lane]) -> None:
+    given = {"short": small(rounds=3), "long": small(rounds=6)}
+    run(given["long"], out=tmp_path / "alone")
+    played: list[str] = []
+    ended = together(tmp_path, given, watch=lambda folder, round, figures: played.append(f"{folder.name} {round}"))
+    assert played[:6] == [f"{name} {round}" for round in (1, 2, 3) for name in ("short", "long")]
+    assert len(lanes) == 2
+    assert files(tmp_path / "long") == files(tmp_path / "alone")
+    begun = small(rounds=6, seed=7)  # one that was begun before goes on at once
+    played.clear()
+    _stop_after(tmp_path / "begun", begun, 4)
+    together(tmp_path, {"fresh": small(rounds=6, seed=8), "begun": begun}, resume=True,
+             watch=lambda folder, round, figures: played.append(f"{folder.name} {round}"))  # fmt: skip
+    assert played[:4] == ["fresh 1", "begun 5", "fresh 2", "begun 6"]
+    assert all(isinstance(end, Record) for end in ended.values())
+
+
+def _stop_after(folder: Path, experiment: Experiment, rounds: int) -> None:
+    """Leave a run behind that a signal ended."""
+
+    def stop(round: int, figures: Any) -> None:
+        if round == rounds - 1:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
+        run(experiment, out=folder, watch=stop)
+
+
+def test_a_device_that_fails_is_told_of_for_every_run(
+    tmp_path: Path, lanes: list[Lane], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bad(setup: Any, world: Any, *, detail: bool) -> Any:
+        if any(lane.broken for lane in lanes) or (setup.experiment.attack.name == "sign_flip" and world.round == 2):
+            for lane in lanes:
+                lane.broken = True
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        return play_round(setup, world, detail=detail)
+
+    monkeypatch.setattr("surefed.sim.play.play_round", bad)
+    told: list[str] = []
+    ended = together(tmp_path, lying("none", "sign_flip"), ended=lambda folder, error: told.append(folder.name))
+    assert sorted(told) == ["none", "sign_flip"]
+    assert all(isinstance(end, RuntimeError) for end in ended.values())

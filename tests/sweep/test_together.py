@@ -170,3 +170,14 @@ def test_a_sweep_that_is_stopped_saves_the_bundles_under_way(write: Write, tmp_p
 def test_bad_options_are_named(write: Write, tmp_path: Path, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         run_sweep(read_sweep(write(LIES)), tmp_path / "out", **given)
+
+
+def test_on_a_gpu_any_cells_are_bundled_but_not_those_whose_process_died(
+    write: Write, tmp_path: Path, inline: Callable[..., Inline]
+) -> None:
+    sweep = read_sweep(write(LIES))
+    died = {"none": [Event("none", "died", text="gone")]}
+    backend = inline({**{cell.name: [Event(cell.name, "failed", text="not played")] for cell in sweep.cells}, **died})
+    with pytest.raises(CellsFailed):
+        run_sweep(sweep, tmp_path / "out", device="cuda", together=3)
+    assert backend.bundles == [["none", "sign_flip", "alie"], ["none"], ["label_flip"]]

@@ -37,7 +37,7 @@ TogetherOption = Annotated[
     int,
     typer.Option(
         metavar="N",
-        help="Run up to N cells that learn the same local beliefs in one process, where they are learned once.",
+        help="Run up to N cells in one process: on a GPU any, else those that learn the same local beliefs, once.",
     ),
 ]
 RetryOption = Annotated[bool, typer.Option("--retry-failed", help="Also run the cells that failed before.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from weakref import WeakKeyDictionary
 
 from torch import Tensor
 
@@ -13,6 +13,9 @@ from surefed.learn.base import Lesson, Rows
 from surefed.learn.functional import Network
 from surefed.learn.likelihood import Categorical
 from surefed.learn.native import Plan, Recipe
+
+_PLANS: WeakKeyDictionary[Network, dict[tuple[int, ...], Plan | None]] = WeakKeyDictionary()
+"""By the shape of inputs; networks that nobody uses any more are not kept for it."""
 
 
 def plan_for(network: Network, rows: Rows, lesson: Lesson) -> Plan | None:
@@ -30,9 +33,11 @@ def plain(network: Network, rows: Rows) -> bool:
     return network.certain is None and rows.buffers.numel() == 0 and rows.mean.is_contiguous()
 
 
-@functools.lru_cache(maxsize=16)
 def _plan(network: Network, shape: tuple[int, ...]) -> Plan | None:
-    return native.plan(network.module, shape)
+    known = _PLANS.setdefault(network, {})
+    if shape not in known:
+        known[shape] = native.plan(network.module, shape)
+    return known[shape]
 
 
 def teach(network: Network, rows: Rows, lesson: Lesson, active: Tensor | None, recipe: Recipe) -> bool:

@@ -74,9 +74,9 @@ def _apart(setup: Setup, world: World) -> bool:
     The kernels in C take row by row; torch takes blocks of rows, and rounds as it did only where those stay the same.
     On a GPU runs that wait for nobody are faster than runs that learn less.
     """
-    network, learner, taught = setup.network, setup.learner, lesson(setup, world)
-    if not network.stacked or setup.device.type == "cuda":
+    if not setup.network.stacked or setup.device.type == "cuda":
         return False
+    network, learner, taught = setup.network, setup.learner, lesson(setup, world)
     simple = isinstance(learner, Point) or (isinstance(learner, Variational) and learner.samples == 1)
     if simple and plan_for(network, world.rows, taught) is not None:
         return True

@@ -9,7 +9,7 @@ On a GPU every run learns for itself, on a stream of its own: what one of them l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,7 @@ class _Convoy:
     """The runs that are under way, and who learns for whom.
 
     kin: the kinship of each. turn: those that played a round last. leader: whose local beliefs a run takes over.
+    Runs on a GPU have no kin but a lane, a stream of their own.
     """
 
     def __init__(self, end: Ended) -> None:
@@ -121,25 +122,26 @@ class _Convoy:
             if like is not None:
                 play.setup = one_copy(setup, self.plays[like].setup)
             self.plays[folder], self.kin[folder], self._held[folder] = play, kin, held.pop_all()
-            self._lanes[folder] = None if lone else _lane(setup.device)
+            self._lanes[folder] = None if lone else _stream(setup.device)
         if not play.left:
             self._land(folder)
 
     def advance(self) -> None:
-        """The runs that are furthest behind play a round, each after the one it learns from."""
-        last = min(play.world.round for play in self.plays.values())
-        turn = [folder for folder, play in self.plays.items() if play.world.round == last]
+        """Whoever is furthest behind plays a round, each after the one it learns from; runs with a lane all do."""
+        at = {folder: play.world.round for folder, play in self.plays.items()}
+        last = min(at.values())
+        turn = [folder for folder, round in at.items() if round == last or self._lanes[folder] is not None]
         if turn != self.turn:
             self._arrange(turn)
         for folder in sorted(turn, key=lambda folder: folder in self.leader):
-            if folder in self.plays and self.plays[folder].world.round == last:
+            if folder in self.plays and self.plays[folder].world.round == at[folder]:
                 self._step(folder)
 
     def halt(self, stop: int) -> None:
         """Every run is saved and ends."""
         for folder, play in list(self.plays.items()):
             try:
-                with self._lane(folder):
+                with self._on(folder):
                     play.save()
             except Exception as error:  # the others can still be saved
                 self._drop(folder, error)
@@ -177,7 +179,7 @@ class _Convoy:
         play = self.plays[folder]
         before = play.world.round
         try:
-            with threads(play.world), self._lane(folder):
+            with threads(play.world), self._on(folder):
                 play.step()
         except Exception as error:  # a run may fail in any way, and the others go on
             self._drop(folder, error)
@@ -195,8 +197,7 @@ class _Convoy:
         for folder in [follower for follower, other in self.leader.items() if other == leader]:
             del self.leader[folder]
             try:
-                with self._lane(folder):
-                    self.plays[folder].go_back()
+                self.plays[folder].go_back()
             except Exception as error:  # a run may fail in any way, and the others go on
                 self._drop(folder, error)
 
@@ -210,7 +211,7 @@ class _Convoy:
         else:
             self._drop(folder, None)
 
-    def _lane(self, folder: Path) -> AbstractContextManager[object]:
+    def _on(self, folder: Path) -> AbstractContextManager[object]:
         """What a run does in here is done on its own stream."""
         lane = self._lanes[folder]
         return nullcontext() if lane is None else torch.cuda.stream(lane)
@@ -218,14 +219,15 @@ class _Convoy:
     def _drop(self, folder: Path, error: Exception | None) -> None:
         lane = self._lanes.pop(folder)
         if lane is not None:
-            lane.synchronize()  # its memory must not be given to another while it is in use
+            with suppress(RuntimeError):  # a device that failed says so again, and again
+                lane.synchronize()  # its memory must not be given to another while it is in use
         del self.plays[folder], self.kin[folder]
         self.leader.pop(folder, None)
         self._held.pop(folder).close()
         self.end(folder, error)
 
 
-def _lane(device: torch.device) -> torch.cuda.Stream | None:
+def _stream(device: torch.device) -> torch.cuda.Stream | None:
     """A stream that goes on from what has been asked of the device so far; none where there are no streams."""
     if device.type != "cuda":
         return None

@@ -32,7 +32,7 @@ def options(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--gpu-share", type=float)
     parser.add_argument("--until", type=float, metavar="SECONDS", help="then save and stop")
     parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="cells so called, e.g. a-*-s0")
-    parser.add_argument("--together", type=int, default=1, metavar="N", help="cells that share local beliefs")
+    parser.add_argument("--together", type=int, default=1, metavar="N", help="cells to a process")
     parser.add_argument("--retry-failed", action="store_true")
     parser.add_argument("--dry-run", action="store_true")
     return parser.parse_args(words)

@@ -84,7 +84,7 @@ def widest(plan: Plan, batch: int) -> Wide:
 def framed(plan: Plan, inputs: Tensor, fill: bool = False) -> Tensor:
     """Inputs as the first part wants them, with the border that it pads with. [..., channel, height, width]
 
-    fill: whether there may be more samples afterwards.
+    fill: whether there may be more samples afterwards, which show nothing.
     """
     block, first = pooled.block(list(plan.layers)), plan.layers[0]
     if block is not None:
@@ -99,12 +99,10 @@ def gradient(plan: Plan, weights: Tensor, inputs: Tensor, labels: Tensor, out: T
     with it.
     """
     parts, kept = list(_parts(plan)), list[Kept]()
-    values = _forward(parts, weights, inputs, kept)
+    values = _forward(parts, weights, inputs, kept).contiguous()
     rows, batch, classes = values.shape
     slope = torch.empty_like(values)
-    kernels.classify[(rows * batch,)](
-        values.contiguous(), labels.contiguous(), slope, batch, CLASSES=classes, BC=power(classes)
-    )
+    kernels.classify[(rows * batch,)](values, labels.contiguous(), slope, batch, CLASSES=classes, BC=power(classes))
     return _backward(parts, weights, kept, slope, out, wide)
 
 
@@ -113,8 +111,8 @@ def scores(plan: Plan, weights: Tensor, inputs: Tensor) -> Tensor:
 
     inputs: [row, sample, ...], or [1, sample, ...] where they are the same for all rows.
     """
-    samples = inputs.shape[1]
-    return _forward(list(_parts(plan)), weights, framed(plan, inputs, samples > SAMPLES), None)[:, :samples]
+    given = framed(plan, inputs, fill=True)
+    return _forward(list(_parts(plan)), weights, given, None)[:, : inputs.shape[1]]
 
 
 def _parts(plan: Plan) -> Iterator[Part]:

@@ -38,7 +38,8 @@ PLACES = 256
 """Places of an image that one program goes through for the slopes of a convolution's weights."""
 
 SAMPLES = 8
-"""Samples of a minibatch up to which a linear layer has kernels of its own; more are worth a matrix product."""
+"""Samples up to which a linear layer has kernels of its own, which want them first in memory; more are worth a matrix
+product, which takes them as they lie."""
 
 
 def _weight(layer: Layer, flat: Tensor, inner: int) -> Tensor:

@@ -20,22 +20,21 @@ SQUARE = (2, 2)
 
 
 class Tile(NamedTuple):
-    """Channels, squares and warps of a program, and whether it has a channel's kernel written out."""
+    """Channels, squares and warps of a program."""
 
     channels: int
     squares: int
     warps: int
-    whole: bool
 
 
-FEW, MANY, LOTS = Tile(4, 32, 1, True), Tile(8, 256, 4, True), 1 << 20
+FEW, MANY, LOTS = Tile(4, 32, 1), Tile(8, 256, 4), 1 << 20
 """Where rows have few squares and, from LOTS of all rows on, many."""
-BACK = Tile(2, 32, 1, True)
+BACK = Tile(2, 32, 1)
 """On the way back."""
 SLOPE = ((128, 32, 4), (32, 32, 1))
 """Squares, inputs and warps of a program for slopes of weights, where a channel has one block of inputs or several."""
-SAMPLES = 128
-"""Samples that are predicted come in multiples of so many, so that few kernels are compiled; more are made up."""
+FILL = 64
+"""From so many samples on those that are predicted come in multiples of it, so that few kernels are compiled."""
 
 
 class Block(NamedTuple):
@@ -59,11 +58,11 @@ def block(layers: Sequence[Layer]) -> Block | None:
 def framed(of: Block, inputs: Tensor, fill: bool) -> Tensor:
     """Inputs with the border that the block needs, samples last in memory. [..., sample, channel, height, width]
 
-    fill: up to a multiple of SAMPLES, with samples that show nothing.
+    fill: many samples up to a multiple of FILL, with some that show nothing.
     """
     own = of.convolution
     samples, channels, height, width = inputs.shape[-4:]
-    size = triton.cdiv(samples, SAMPLES) * SAMPLES if fill else samples
+    size = triton.cdiv(samples, FILL) * FILL if fill and samples >= FILL else samples
     shape = *inputs.shape[:-4], channels, height + 2 * own.pad_h, width + 2 * own.pad_w, size
     out = inputs.new_zeros(shape)
     rows, columns = slice(own.pad_h, own.pad_h + height), slice(own.pad_w, own.pad_w + width)
@@ -74,7 +73,7 @@ def framed(of: Block, inputs: Tensor, fill: bool) -> Tensor:
 def forward(
     of: Block, weights: Tensor, given: Tensor, border: tuple[int, int], last: bool, which: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """The pooled images, with a border for the next block, and which place of each window it was, if asked.
+    """The pooled images, with a border for the next layer, and which place of each window it was, if asked.
 
     given: with their border; the same for all rows if there is but one row of them.
     last: whether samples come last in memory.
@@ -133,12 +132,12 @@ def backward(
     return back
 
 
-def _grid(tile: Tile, count: int, rows: int, channels: int) -> tuple[int, int, int]:
-    return triton.cdiv(count, tile.squares), rows, triton.cdiv(channels, tile.channels)
+def _grid(tile: Tile, count: int, rows: int, channels: int) -> tuple[int, int]:
+    return triton.cdiv(count, tile.squares) * rows, triton.cdiv(channels, tile.channels)
 
 
 def _program(tile: Tile) -> dict[str, int]:
-    return {"BO": tile.channels, "BP": tile.squares, "WHOLE": tile.whole, "num_warps": tile.warps}
+    return {"BO": tile.channels, "BP": tile.squares, "num_warps": tile.warps}
 
 
 def _strides(name: str, images: Tensor) -> dict[str, int]:

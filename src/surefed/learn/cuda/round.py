@@ -85,7 +85,7 @@ def _capture(
         value.copy_(before)
     del saved
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, stream=stream):  # its own, since libraries keep scratch by stream
         play()
     return with_kernels(graph.replay)
 

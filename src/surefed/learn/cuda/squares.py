@@ -63,18 +63,18 @@ def convolve(
     PW: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, IS: tl.constexpr, IC: tl.constexpr, IY: tl.constexpr,
     IX: tl.constexpr, OS: tl.constexpr, OC: tl.constexpr, OY: tl.constexpr, OX: tl.constexpr, H: tl.constexpr,
     W: tl.constexpr, FLIP: tl.constexpr, POOL: tl.constexpr, BIAS: tl.constexpr, WHICH: tl.constexpr,
-    BO: tl.constexpr, BP: tl.constexpr, WHOLE: tl.constexpr,
+    BO: tl.constexpr, BP: tl.constexpr,
 ):  # fmt: skip
     """BP squares and BO channels of a row.
 
     POOL: through bias, ReLU and pooling, a value a square; which place it was goes to `index`. Else all places of the
     square that lie within H x W. FLIP: the way back, from slopes with as much border as a kernel needs to reach them:
     the weight is weight[c, o, KH - 1 - ky, KW - 1 - kx]. images_row, out_row: strides of rows.
-    WHOLE: a channel's kernel is written out, so that its lines share the pixels they have in common.
     """
-    row = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(0) * BP + tl.arange(0, BP)
-    o = tl.program_id(2) * BO + tl.arange(0, BO)
+    B: tl.constexpr = (N * BH * BW + BP - 1) // BP
+    row = (tl.program_id(0) // B).to(tl.int64)
+    place = tl.program_id(0) % B * BP + tl.arange(0, BP)
+    o = tl.program_id(1) * BO + tl.arange(0, BO)
     sample, line, column = _squares(place, N, BH, BW)
     T: tl.constexpr = KH * KW
     mine = weights + row * stride_row
@@ -83,12 +83,8 @@ def convolve(
     totals = (tl.zeros((BO, BP), dtype=tl.float32),) * (PH * PW)
     for c in range(C):
         kernel, pixels = mine + first + c * (O * T if FLIP else T), image + c * IC
-        if WHOLE:
-            for y in tl.static_range(KH):
-                totals = _line(totals, kernel, pixels, y, o < O, IY, IX, PH, PW, KH, KW, FLIP)
-        else:
-            for y in range(KH):
-                totals = _line(totals, kernel, pixels, y, o < O, IY, IX, PH, PW, KH, KW, FLIP)
+        for y in tl.static_range(KH):  # written out, so that lines share the pixels they have in common
+            totals = _line(totals, kernel, pixels, y, o < O, IY, IX, PH, PW, KH, KW, FLIP)
     real = (o < O)[:, None] & (place < N * BH * BW)[None, :]
     ours = out + row * out_row + (o[:, None] * OC + sample[None, :] * OS)
     if POOL:
