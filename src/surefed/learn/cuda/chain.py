@@ -86,10 +86,13 @@ def framed(plan: Plan, inputs: Tensor, fill: bool = False) -> Tensor:
 
     fill: whether there may be more samples afterwards, which show nothing.
     """
-    block, first = pooled.block(list(plan.layers)), plan.layers[0]
-    if block is not None:
-        return pooled.framed(block, inputs, fill)
-    return bordered(first, inputs) if first.kind == CONVOLUTION else inputs
+    return _framed(next(_parts(plan)), inputs, fill)
+
+
+def _framed(part: Part, values: Tensor, fill: bool = False) -> Tensor:
+    if part.block is not None:
+        return pooled.framed(part.block, values, fill)
+    return bordered(part.layer, values) if part.layer.kind == CONVOLUTION else values
 
 
 def gradient(plan: Plan, weights: Tensor, inputs: Tensor, labels: Tensor, out: Tensor, wide: Wide) -> Wide:
@@ -134,10 +137,10 @@ def _forward(parts: list[Part], weights: Tensor, values: Tensor, kept: list[Kept
         if layer.vector and values.dim() > 3:
             values = values.flatten(2)
         given, winners = values, None
-        pads = after.layer if after is not None and after.layer.kind == CONVOLUTION else None
         if block is not None:
-            border = (0, 0) if pads is None else (pads.pad_h, pads.pad_w)
-            last = values.shape[1] > SAMPLES if after is None or pads is None else after.block is not None
+            pads = after if after is not None and after.layer.kind == CONVOLUTION else None
+            border = (0, 0) if pads is None else (pads.layer.pad_h, pads.layer.pad_w)
+            last = values.shape[1] > SAMPLES if pads is None else pads.block is not None
             values, winners = pooled.forward(block, weights, given, border, last, which=kept is not None)
         elif layer.kind == LINEAR:
             values = linear(layer, weights, values.expand(len(weights), -1, -1), relu)
@@ -151,8 +154,8 @@ def _forward(parts: list[Part], weights: Tensor, values: Tensor, kept: list[Kept
             values, winners = maxpool(layer, values, which=kept is not None)
         if kept is not None:
             kept.append(Kept(given, values, winners))
-        if block is None and after is not None and pads is not None:
-            values = bordered(pads, values) if after.block is None else pooled.framed(after.block, values, False)
+        if block is None and after is not None:
+            values = _framed(after, values)
     return values
 
 
