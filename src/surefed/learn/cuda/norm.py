@@ -61,9 +61,11 @@ def _backward(
     w = tl.load(weight + row.to(tl.int64) * channels + first + channel, mask=channel < PER, other=0.0)
     steep = slope * w[:, None]
     count = tl.cast(PER * size, tl.float32)
-    middle = tl.div_rn(tl.sum(tl.sum(steep, 1), 0), count)  # a group of one has no slope, to the last bit
+    middle = tl.sum(tl.sum(steep, 1), 0) / count
     along = tl.sum(tl.sum(steep * normal, 1), 0) / count
-    tl.store(back + at, (steep - middle - normal * along) * scale, mask=real)
+    # A group of one has no slope; a fused multiply-subtract would leave what rounding took off, times a scale of hundreds.
+    tilt = tl.where(count > 1.0, (steep - middle - normal * along) * scale, 0.0)
+    tl.store(back + at, tilt, mask=real)
     own = (tl.program_id(0).to(tl.int64) * PER) + channel  # [row, sample, channel]
     tl.store(by_weight + own, tl.sum(slope * normal, 1), mask=channel < PER)
     tl.store(by_bias + own, tl.sum(slope, 1), mask=channel < PER)
