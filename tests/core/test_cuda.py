@@ -19,7 +19,7 @@ from surefed.core.cuda import heading, noise, pooling, pushes
 from surefed.core.cuda.mixing import mix as mix_there
 from surefed.core.cuda.repair import repair
 from surefed.core.cuda.trimming import trimmed as trimmed_there
-from surefed.core.pushes import AGAINST, AHEAD, CLEARED, Record, _weigh_there, weigh
+from surefed.core.pushes import AGAINST, AHEAD, CLEARED, Record, _weigh_there, begin, weigh
 from surefed.core.robust import half, mix, trimmed
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -237,9 +237,9 @@ def test_verdicts_are_those_of_torch(limits: tuple[float, float, float], monkeyp
     along[35:, -1], along[35:, 5], seen[35:, 5], verdict[35:, 5] = 0.2 * weight[35:, -1], weight[35:, 5], 1.0, 0
     heard = some(0.8)
     heard[3] = False
-    record = Record(
-        course, pull, 5 * torch.rand(clients, 1, generator=rng), along, table(-1, 1), weight, seen, heard,
-        heard | some(0.1), verdict,
+    record = begin(clients, clients, weights)._replace(
+        course=course, pull=pull, longest=5 * torch.rand(clients, 1, generator=rng), along=along, pulled=table(-1, 1),
+        weight=weight, seen=seen, heard=heard, known=heard | some(0.1), verdict=verdict,
     )  # fmt: skip
     record, previous, learned, sent, edges, fit = (
         Record(*(value.to(DEVICE) for value in one)) if isinstance(one, Record) else one.to(DEVICE)

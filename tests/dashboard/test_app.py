@@ -96,7 +96,9 @@ def test_a_snapshot_is_every_pair(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("fault", "word"), [(1, "another way"), (2, "against us"), (3, "outside"), (4, "far ahead")])
+@pytest.mark.parametrize(
+    ("fault", "word"), [(1, "another way"), (2, "against us"), (3, "outside"), (4, "far ahead"), (5, "another camp")]
+)
 def test_headings_and_faults_are_told(tmp_path: Path, fault: int, word: str) -> None:
     headed(tmp_path / "one", fault)
     told = ask(client(tmp_path / "one"), "/api/edge", id="one", receiver=0, sender=4)

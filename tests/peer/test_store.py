@@ -39,6 +39,16 @@ def test_a_site_put_back_plays_on_bit_for_bit(made: Trial, tmp_path: Path) -> No
     assert torch.equal(lone.world.watch.best, again.world.watch.best)
 
 
+def test_signs_are_a_sites_own_and_last(made: Trial, tmp_path: Path) -> None:
+    """Who knew the signs of a site's sketches could lean where none of them shows it."""
+    lone, other, again = (Lone(made.charter, "anna", made.data("anna")) for _ in range(3))
+    assert not torch.equal(lone.world.state.signs, other.world.state.signs)
+    Store(tmp_path, "me").save(lone, {}, b"")
+    Store(tmp_path, "me").load(again)
+    assert torch.equal(lone.world.state.signs, again.world.state.signs)
+    assert set(again.world.state.signs.unique().tolist()) == {-1, 1}
+
+
 def test_what_is_remembered_of_a_site_is_found_under_its_name(made: Trial, tmp_path: Path) -> None:
     store, lone = Store(tmp_path, "me"), played(made, 1)
     first, *others = lone.sites

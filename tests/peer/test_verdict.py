@@ -59,6 +59,11 @@ def test_where_a_sender_is_heading_is_told() -> None:
         (2, f"it has pushed against what we learn, and is not heard again; its heading {way}; {band}"),
         (3, f"{band}; its heading {way}"),
         (4, f"it has pushed harder than data would, and is not heard again; its heading {way}; {band}"),
+        (
+            5,
+            "it pushes, with others, for something that our own side does not, and is not heard as long as it does; "
+            f"its heading {way}; {band}",
+        ),
     ):
         assert found(replace(seen, fault=(one * fault).to(torch.uint8)))["bert"] == ("distrusted", 7, why)
 

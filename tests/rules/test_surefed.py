@@ -305,6 +305,8 @@ def test_a_heading_of_anything_leaves_the_band_to_decide(seed: int) -> None:
         {"ahead": math.inf},
         {"adrift": 1.0},
         {"adrift": -0.1},
+        {"camps": -0.1},
+        {"camps": 1.1},
     ],
 )
 def test_a_heading_that_makes_no_sense_is_refused(bad: dict[str, float]) -> None:

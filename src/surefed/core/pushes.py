@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from surefed.core import cuda
+from surefed.core import camps, cuda
 from surefed.core.heading import PAIRS, TILE, few
 
 MEMORY = 0.98
@@ -42,6 +42,8 @@ ALIKE = 2.0
 
 CLEARED, AGAINST, AHEAD = 1, 2, 4
 """Verdicts; the last two are indices of FAULTS."""
+APART = 5
+"""An index of FAULTS as well: who is in another camp, for as long as it is."""
 
 TERMS = {
     "MEMORY": MEMORY, "SOON": SOON, "ENOUGH": ENOUGH, "LONG": LONG, "FULL": FULL, "CLEAR": CLEAR, "AGAIN": AGAIN,
@@ -63,6 +65,8 @@ class Record(NamedTuple):
     heard: who was trusted in the round before. bool [receiver, sender]
     known: who was ever trusted. bool [receiver, sender]
     verdict: 0 for none yet, CLEARED, AGAINST or AHEAD. uint8 [receiver, sender]
+    signs, leaning, felt, apart: what each sender has been pushing for, and who is in another camp (core/camps.py);
+        empty where nobody looks for camps.
     """
 
     course: Tensor
@@ -75,20 +79,30 @@ class Record(NamedTuple):
     heard: Tensor
     known: Tensor
     verdict: Tensor
+    signs: Tensor
+    leaning: Tensor
+    felt: Tensor
+    apart: Tensor
 
     @property
     def out(self) -> Tensor:
-        """Who is not heard any more, and why, as an index of FAULTS; else 0. uint8 [receiver, sender]"""
-        return self.verdict.masked_fill(self.verdict == CLEARED, 0)
+        """Who is not heard, and why, as an index of FAULTS; else 0. uint8 [receiver, sender]"""
+        return torch.where(self.verdict > CLEARED, self.verdict, self.apart * APART).to(torch.uint8)
 
 
-def begin(receivers: int, senders: int, weights: int) -> Record:
-    """Nothing is known of anybody."""
+def begin(receivers: int, senders: int, weights: int, *, parts: bool = True) -> Record:
+    """Nothing is known of anybody. parts: whether camps are looked for."""
     course, pull = (torch.zeros(receivers, weights) for _ in range(2))
     along, pulled, weight, seen = (torch.zeros(receivers, senders + 1) for _ in range(4))
     nobody = torch.zeros(receivers, senders, dtype=torch.bool)
     verdict = torch.zeros_like(nobody, dtype=torch.uint8)
-    return Record(course, pull, torch.zeros(receivers, 1), along, pulled, weight, seen, nobody, nobody.clone(), verdict)
+    tables = (torch.zeros(receivers, 1), along, pulled, weight, seen, nobody, nobody.clone(), verdict)
+    return Record(course, pull, *tables, *camps.begin(receivers, senders, weights, parts=parts))
+
+
+def keyed(record: Record, secret: int) -> Record:
+    """The record of one that has not begun, with signs that only it knows: who knows them can hide from sketches."""
+    return record._replace(signs=camps.signs(len(record.signs), record.signs.shape[1], secret))
 
 
 def weigh(
@@ -186,7 +200,9 @@ def weigh(
     course, along, pulled, weight, seen = (
         value.masked_fill(lost, 0.0) for value in (record.course, along, pulled, weight, seen)
     )
-    return Record(course, pull, longest, along, pulled, weight, seen, record.heard, record.known, verdict)
+    return record._replace(
+        course=course, pull=pull, longest=longest, along=along, pulled=pulled, weight=weight, seen=seen, verdict=verdict
+    )
 
 
 def _weigh_there(
@@ -207,7 +223,41 @@ def _weigh_there(
     found = verdicts(pairs, alone, told, tables, (CHANCE / sent.shape[1] ** 0.5, *limits), TERMS)
     longest, along, pulled, weight, seen, verdict, lost = found
     course = record.course.masked_fill(lost[:, None], 0.0)
-    return Record(course, pull, longest, along, pulled, weight, seen, record.heard, record.known, verdict)
+    return record._replace(
+        course=course, pull=pull, longest=longest, along=along, pulled=pulled, weight=weight, seen=seen, verdict=verdict
+    )
+
+
+def part(
+    record: Record,
+    previous: Tensor,
+    learned: Tensor,
+    sent: Tensor,
+    edges: Tensor,
+    senders: Tensor | None = None,
+    *,
+    alike: float,
+) -> Record:
+    """The record after this round's pushes, and who is in another camp (core/camps.py).
+
+    Whoever was trusted in the round before leans on the receiver, and so does, unheard, who is in another camp: once it
+    leans as the others do it is heard again.
+
+    Args:
+        record: as `weigh` leaves it. The other arguments are those of `weigh`.
+        alike: the least mean cosine of leanings inside a camp, as seen from the other.
+    """
+    hears, places = edges, None
+    if senders is not None:
+        whose = _whose(senders, record)
+        hears = (edges.float() @ whose) > 0
+        places = ((edges * torch.arange(len(sent), device=sent.device)).double() @ whose.double()).long()
+    felt = camps.Leanings(record.signs, record.leaning, record.felt, record.apart)
+    company = record.heard.sum(1, keepdim=True) > 1
+    those = hears & (record.heard | record.apart)
+    leaning, told = camps.lean(felt, previous, learned, sent, record.longest, those, company, places)
+    apart = camps.other_camp(leaning, told, record.known & (record.verdict <= CLEARED), alike)
+    return record._replace(leaning=leaning, felt=told, apart=apart)
 
 
 def move_on(record: Record, previous: Tensor, social: Tensor, trusted: Tensor, senders: Tensor | None = None) -> Record:
@@ -227,7 +277,7 @@ def carried(record: Record, before: Sequence[object], now: Sequence[object]) -> 
         blank = torch.zeros_like(table[:, :1])
         return torch.cat((torch.cat((known, blank), 1)[:, places], own), 1)
 
-    tables = ("along", "pulled", "weight", "seen", "heard", "known", "verdict")
+    tables = ("along", "pulled", "weight", "seen", "heard", "known", "verdict", "leaning", "felt", "apart")
     return record._replace(**{name: moved(getattr(record, name)) for name in tables})
 
 

@@ -18,10 +18,10 @@ Scope = Literal["mean", "mean_and_std", "whole_belief"]
 or the whole belief of a client with any violating weight (the paper's text)."""
 
 
-FAULTS = ("", "another way", "against us", "outside", "far ahead")
+FAULTS = ("", "another way", "against us", "outside", "far ahead", "another camp")
 """Why SureFED leaves a sender out, by number: it goes another way than the receiver's own data; it has pushed back what
-the receiver and its neighbours learn; weights of it lie outside the band; it has pushed far harder than any data would.
-0 where it is trusted."""
+the receiver and its neighbours learn; weights of it lie outside the band; it has pushed far harder than any data would;
+it is in a camp that pushes for something else. 0 where it is trusted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ charter, in their order, as the senders.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -55,6 +56,8 @@ class Lone:
             raise ConfigError(f"the rule {plan.rule.name!r} must be told who is honest, which nobody can know here")
         self._join(charter)
         self.world = begin(self.setup, len(self.sites))
+        if isinstance(self.world.state, Record):
+            self.world.state = pushes.keyed(self.world.state, secrets.randbits(63))
 
     def amend(self, charter: Charter) -> None:
         """Take over who the members are, and who hears whom; what is remembered of those that stay is kept."""

@@ -96,6 +96,8 @@ def _why(fault: str | None, outside: int, sigmas: float, layer: str, heading: fl
         "another way": "it goes another way than our data: its heading agrees with ours by",
         "against us": "it has pushed against what we learn, and is not heard again; its heading agrees with ours by",
         "far ahead": "it has pushed harder than data would, and is not heard again; its heading agrees with ours by",
+        "another camp": "it pushes, with others, for something that our own side does not, and is not heard as long as "
+        "it does; its heading agrees with ours by",
     }.get(fault or "")
     return f"{way} {heading:.2f}; {band}" if way else f"{band}; its heading agrees with ours by {heading:.2f}"
 

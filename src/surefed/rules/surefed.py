@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -35,6 +36,7 @@ def surefed(
     against: float = 0.5,
     ahead: float = 3.0,
     adrift: float = 0.03,
+    camps: float = 0.75,
     kappa: float | Literal["auto"] = 200.0,
     c: float = 0.8,
     per_layer: bool = False,
@@ -54,7 +56,8 @@ def surefed(
     times that of i's own social belief and, until j is first trusted, `lowest`. As long as nobody has learned anything,
     nobody has a heading, and everybody learns alone: liars are never pooled, not even at first. And every client keeps
     a record of what its senders would change about its social belief: who has pushed against its course, or has driven
-    it as no data would, is not heard any more (core/pushes.py). The rule `paper` goes without all this.
+    it as no data would, is not heard any more (core/pushes.py), nor is who pushes, with others, for something that the
+    client's own side does not want (core/camps.py). The rule `paper` goes without all this.
 
     The client itself is inspected like any other sender. Where the pooled mean leaves the client's own band, the local
     mean is put back; where it goes the opposite way, or nowhere yet, the whole local belief is. Weights without
@@ -72,6 +75,9 @@ def surefed(
         adrift: how far a client may be taken back along its own data's pull in a round, beside the longest of its own
             pushes of late, before all that have pushed back along the pull are not heard any more, even those that were
             cleared long ago; 0 for never. It is for a majority that is honest at first (docs/decisions.md).
+        camps: how alike, as the mean cosine of what its members push for in the long run, each of two camps must be as
+            seen from the other before the one that the receiver is not in is not heard, for as long as it lasts; 0 for
+            never. It is for backdoors (core/camps.py).
         kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs. "auto":
             the band measures itself, every client and round anew: c times the largest disagreement, in local stds,
             of two beliefs that each learn from a half of the client's own data. It doubles the cost of learning.
@@ -92,6 +98,8 @@ def surefed(
         raise ValueError(f"against and ahead must be finite and at least 0, not {against} and {ahead}")
     if not 0 <= adrift < 1:
         raise ValueError(f"adrift must lie in [0, 1), not {adrift}")
+    if not 0 <= camps <= 1:
+        raise ValueError(f"camps must lie in [0, 1], not {camps}")
     if kappa != "auto" and not kappa >= 0:
         raise ValueError(f"kappa must not be negative or NaN, and {kappa} is")
     if not 0 < agreement <= 1:
@@ -108,7 +116,7 @@ def surefed(
     if per_layer and kappa != "auto":
         raise ValueError('per_layer belongs to kappa = "auto"')
     bounded = std_floor > 0 or std_ceiling > 0
-    remembers = heading != "off" and (against > 0 or ahead > 0 or adrift > 0)
+    remembers = heading != "off" and (against > 0 or ahead > 0 or adrift > 0 or camps > 0)
 
     def judge(at: Receivers, sent: Belief, edges: Tensor, state: Any) -> Outcome[Any]:
         assert at.local is not None
@@ -141,6 +149,8 @@ def surefed(
             before, after = at.previous.mean, at.social.mean
             limits = {"against": against, "ahead": ahead, "adrift": adrift}
             record = pushes.weigh(record, before, after, sent.mean, edges, fit, at.senders, **limits)
+            if camps > 0:
+                record = pushes.part(record, before, after, sent.mean, edges, at.senders, alike=camps)
             out = by_message(record.out, at.senders)
         trusted = fit & (out == 0)
         seen = Inspection(trusted)
@@ -173,7 +183,7 @@ def surefed(
     needs |= {"halves"} if kappa == "auto" else set()
     needs |= {"start"} if heading != "off" else set()
     needs |= {"previous"} if remembers else set()
-    init: Callable[[int, int, int], Any] = pushes.begin if remembers else stateless
+    init: Callable[[int, int, int], Any] = partial(pushes.begin, parts=camps > 0) if remembers else stateless
     return Rule(init, judge, needs=frozenset(needs), steady=introspection != "first_rounds")
 
 

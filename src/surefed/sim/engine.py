@@ -113,7 +113,8 @@ def move_on(setup: Setup, world: World, outcome: Outcome[Any], inspection: Inspe
     learned.mean.copy_(outcome.social.mean)
     learned.rho.copy_(outcome.social.rho)
     for mine, new in zip(world.state, outcome.state, strict=True):  # in place, where a captured round finds it again
-        mine.copy_(new)
+        if new is not mine:
+            mine.copy_(new)
     world.trusted = inspection.trusted
     world.round += 1
 

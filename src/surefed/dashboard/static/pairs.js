@@ -7,7 +7,8 @@ export const FAULT = {
   against: 2,
   outside: 3,
   ahead: 4,
-  words: ["", "another way", "pushes against", "outside", "far ahead"],
+  camp: 5,
+  words: ["", "another way", "pushes against", "outside", "far ahead", "another camp"],
 };
 export const PAIR = { none: 0, distrusted: 1, trusted: 2 };
 

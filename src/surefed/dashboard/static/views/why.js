@@ -160,6 +160,8 @@ class Why {
       return `${verdict}, because its messages have pushed against what ${one} learns, too often to be heard again. Their headings agree by ${agrees}. ${too}`;
     if (line.fault === FAULT.ahead)
       return `${verdict}, because its messages have pushed far harder than any data would, and it is not heard again. Their headings agree by ${agrees}. ${too}`;
+    if (line.fault === FAULT.camp)
+      return `${verdict}, because it has long pushed, with others, for something that ${one}'s own side does not; it is not heard as long as it does. Their headings agree by ${agrees}. ${too}`;
     return `${verdict}: ${count} Their headings agree by ${agrees}.`;
   }
 

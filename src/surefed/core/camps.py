@@ -1,0 +1,196 @@
+"""Camps: do all that one hears differ as anybody differs from anybody, or are there two that pull apart?
+
+Who learns a backdoor beside the task goes the same way as everybody, and in no round does its message look odd. But it
+pushes for the backdoor in every round, and so do its accomplices, while what honest clients push for beyond the shared
+task is each one's own. So every receiver remembers what each sender has been pushing for of late, its *leaning*, and
+looks for two camps: such that all of one lean the same way as seen from the other. Which one is its own it knows by
+where its own data push it. No majority is asked for.
+
+Leanings are kept as sketches (Charikar, Chen and Farach-Colton, "Finding frequent items in data streams", 2002): signs
+that only the receiver knows, and sums of every SKETCH-th weight. Products of sketches are those of the vectors, to
+about 1 / sqrt(SKETCH) of their lengths.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+SKETCH = 256
+"""How many numbers a leaning is kept in."""
+MEMORY = 0.98
+"""How much of a leaning a round keeps: the last fifty rounds or so count."""
+ENOUGH = 0.4
+"""How much of that there must be before a sender is looked at: 26 rounds."""
+LEAST = 3
+"""How many make a camp: what one or two have in common may be chance."""
+SQUARINGS = 4
+"""How often the table of cosines is squared to find the axis along which senders differ most."""
+FAR = 4.0
+"""How many times as long as the receiver's own a leaning may be and count whole."""
+HUGE = 1e15
+"""Weights beyond count as that."""
+PAIRS = 1 << 24
+"""Numbers that are held at a time."""
+
+
+class Leanings(NamedTuple):
+    """What receivers remember of what they were pushed for; a part of their record.
+
+    signs: what sketches are made with, the same for all receivers that judge together. int8 [receiver, weight]
+    leaning: sums of sketches of pushes; the last is the receiver's own. [receiver, sender + 1, SKETCH]
+    felt: how many rounds are in them, as a share of all that count. [receiver, sender + 1]
+    apart: who is in the other camp. bool [receiver, sender]
+    """
+
+    signs: Tensor
+    leaning: Tensor
+    felt: Tensor
+    apart: Tensor
+
+
+def begin(receivers: int, senders: int, weights: int, *, parts: bool = True) -> Leanings:
+    """Nothing is known of anybody. parts: whether anybody looks for camps; leanings are empty else."""
+    leaning = torch.zeros(receivers, senders + 1, SKETCH if parts else 0)
+    nobody = torch.zeros(receivers, senders, dtype=torch.bool)
+    return Leanings(signs(receivers, weights if parts else 0), leaning, torch.zeros(receivers, senders + 1), nobody)
+
+
+def signs(receivers: int, weights: int, secret: int = 0) -> Tensor:
+    """Signs for sketches, the same for all receivers. int8 [receiver, weight]
+
+    secret: what they are drawn from. Who knows them can lean where no sketch shows it, so a peer draws its own.
+    """
+    drawn = torch.randint(0, 2, (weights,), generator=torch.Generator().manual_seed(secret), dtype=torch.int8)
+    return (2 * drawn - 1).expand(receivers, -1).clone()
+
+
+def lean(
+    before: Leanings,
+    previous: Tensor,
+    learned: Tensor,
+    sent: Tensor,
+    longest: Tensor,
+    felt: Tensor,
+    company: Tensor,
+    places: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Leanings and how many rounds are in them, after this round's pushes.
+
+    A push longer than the longest of the receiver's own of late counts as one of that length, so that nobody's leaning
+    drowns all others.
+
+    Args:
+        previous, learned: the social mean before and after this round's learning. [receiver, weight]
+        sent: [message, weight].
+        longest: the length of the longest of the receiver's own pushes of late. [receiver, 1]
+        felt: whose push counts. bool [receiver, sender]
+        company: who hears anybody but itself. bool [receiver, 1]
+        places: which message each sender's is; None where message k is that of sender k. int64 [receiver, sender]
+    """
+    base, own, theirs = (sketch(means, before.signs[0]) for means in (previous, learned, sent))
+    heard = theirs.expand(len(base), -1, -1) if places is None else theirs[places]
+    push = torch.cat((heard, own[:, None]), 1) - base[:, None]
+    length = push.norm(dim=2)
+    push *= (longest / length.clamp_min(1e-30)).clamp_max(1.0)[..., None]
+    counts = torch.cat((felt & company, company), 1)
+    keep, add = torch.where(counts, MEMORY, 1.0), torch.where(counts, 1 - MEMORY, 0.0)
+    return keep[..., None] * before.leaning + add[..., None] * push, keep * before.felt + add
+
+
+def sketch(means: Tensor, signs: Tensor) -> Tensor:
+    """Sums of every SKETCH-th weight, each with its sign. [row, weight] -> [row, SKETCH]"""
+    signed = means.clamp(-HUGE, HUGE) * signs
+    whole = signed.shape[1] // SKETCH * SKETCH
+    total = signed[:, :whole].view(len(means), -1, SKETCH).sum(1)
+    total[:, : signed.shape[1] - whole] += signed[:, whole:]
+    return total
+
+
+def other_camp(leaning: Tensor, felt: Tensor, known: Tensor, alike: float) -> Tensor:
+    """Who is in the other camp, if there are two.
+
+    Leanings count as at most FAR times as long as the receiver's own, so that one who leans far cannot hide all others.
+    Camps are sought along the axis on which they differ most, and parted where that explains most of it. They are two
+    if each has LEAST senders or more, and the leanings of each, as seen from the middle of the other, point the same
+    way: the mean cosine over its pairs is at least `alike`. Seen from the middle of k others, leanings that have
+    nothing in common have a cosine of 1 / (k + 1).
+
+    Args:
+        leaning, felt: as `lean` gives them.
+        known: who is looked at. bool [receiver, sender]
+
+    Returns:
+        bool [receiver, sender]
+    """
+    each = leaning.shape[1] ** 2
+    tiles = [slice(at, at + max(1, PAIRS // each)) for at in range(0, len(leaning), max(1, PAIRS // each))]
+    parts = [_other_camp(leaning[tile], felt[tile], known[tile], alike) for tile in tiles]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _other_camp(leaning: Tensor, felt: Tensor, known: Tensor, alike: float) -> Tensor:
+    here = known & (felt[:, :-1] >= ENOUGH) & (felt[:, -1:] >= ENOUGH)
+    mean = leaning.double() / felt.double().clamp_min(1e-9)[..., None]
+    length = mean.norm(dim=2, keepdim=True)
+    mean = mean * (FAR * length[:, -1:] / length.clamp_min(1e-30)).clamp_max(1.0)
+    products = mean @ mean.mT  # [receiver, sender + 1, sender + 1], the receiver's own last
+    table = _cosines(_from(products, here))
+    own = table[:, -1, :-1] * here
+    table = table[:, :-1, :-1] * _pairs(here)
+    axis = table
+    for _ in range(SQUARINGS):
+        axis = axis @ axis
+        axis = axis / axis.diagonal(dim1=1, dim2=2).sum(1).clamp_min(1e-30)[:, None, None]
+    weights = axis @ own[..., None]  # of a sum of leanings along that axis, on the receiver's own side
+    score, mine = (table @ weights)[..., 0], own[:, None] @ weights
+    between, middle = _parted(score, here)
+    theirs = here & (between > 0) & ((score > middle) != (mine[..., 0] > middle))
+    ours = here & ~theirs
+    together = torch.minimum(_alike(products, theirs, ours), _alike(products, ours, theirs))
+    enough = torch.minimum(ours.sum(1), theirs.sum(1)) >= LEAST
+    return theirs & (enough & (together >= alike))[:, None]
+
+
+def _parted(score: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
+    """Where numbers are parted best, no part being a single one: what is explained (0 for nothing), and the border.
+
+    score, here: [row, sender]. [row, 1] twice
+    """
+    ordered = score.masked_fill(~here, torch.inf).sort(1).values
+    ordered = ordered.masked_fill(ordered.isinf(), 0.0)
+    below = torch.arange(1, score.shape[1] + 1, device=score.device).expand_as(score)
+    above = here.sum(1, keepdim=True) - below
+    sums, total = ordered.cumsum(1), ordered.sum(1, keepdim=True)
+    between = (sums / below - (total - sums) / above.clamp_min(1)).square() * below * above
+    best, at = between.masked_fill((below < 2) | (above < 2), 0.0).max(1, keepdim=True)
+    return best, (ordered.gather(1, at) + ordered.gather(1, (at + 1).clamp_max(score.shape[1] - 1))) / 2
+
+
+def _alike(products: Tensor, camp: Tensor, middle_of: Tensor) -> Tensor:
+    """The mean cosine over the pairs of a camp, as seen from the middle of another. [receiver]"""
+    table = _cosines(_from(products, middle_of))[:, :-1, :-1] * _pairs(camp)
+    size = camp.sum(1)
+    return (table.sum((1, 2)) - table.diagonal(dim1=1, dim2=2).sum(1)) / (size * (size - 1)).clamp_min(1)
+
+
+def _from(products: Tensor, camp: Tensor) -> Tensor:
+    """Products of vectors, as those of their differences from the middle of some. camp: bool [row, vector but one]"""
+    weights = camp.double() / camp.sum(1, keepdim=True).clamp_min(1)
+    there = (products[:, :, :-1] @ weights[..., None])[..., 0]  # products with the middle [row, vector]
+    square = (there[:, :-1] * weights).sum(1)
+    return products - there[:, :, None] - there[:, None] + square[:, None, None]
+
+
+def _cosines(products: Tensor) -> Tensor:
+    """Products over lengths; next to 0 where a length is nothing beside the longest."""
+    squares = products.diagonal(dim1=1, dim2=2)
+    scale = torch.maximum(squares, 1e-10 * squares.amax(1, keepdim=True)).clamp_min(1e-30).rsqrt()
+    return products * scale[:, :, None] * scale[:, None]
+
+
+def _pairs(camp: Tensor) -> Tensor:
+    """Whose both ends are in a camp. bool [row, sender, sender]"""
+    return camp[:, :, None] & camp[:, None]
