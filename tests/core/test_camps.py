@@ -18,13 +18,20 @@ SEEDS = st.integers(0, 2**20)
 Vector = list[float]
 
 
-def judged(leanings: Tensor, own: Tensor, *, alike: float = 0.75, felt: float = 1.0) -> list[int]:
-    """Who is in the other camp, of senders with so many full records. leanings: [sender, number]; own: [number]"""
+def judged(
+    leanings: Tensor, own: Tensor, *, alike: float = 0.75, felt: float = 1.0, before: tuple[int, ...] = ()
+) -> list[int]:
+    """Who is in the other camp, of senders with so full a record. leanings: [sender, number]; own: [number]
+
+    before: who was in the round before.
+    """
     rows = torch.zeros(len(leanings) + 1, SKETCH)
     rows[:, : leanings.shape[1]] = torch.cat((leanings, own[None]))
     told = torch.full((1, len(rows)), felt)
     known = torch.ones(1, len(leanings), dtype=torch.bool)
-    return other_camp(felt * rows[None], told, known, alike)[0].nonzero().flatten().tolist()
+    apart = torch.zeros_like(known)
+    apart[0, list(before)] = True
+    return other_camp(felt * rows[None], told, known, apart, alike)[0].nonzero().flatten().tolist()
 
 
 def axes(*rows: dict[int, float], numbers: int = 32) -> Tensor:
@@ -52,6 +59,15 @@ def test_by_hand() -> None:
     assert judged(leanings, leanings[0], alike=0.903) == [3, 4, 5]
     assert judged(leanings, leanings[0], alike=0.904) == []
     assert judged(leanings, leanings[4]) == [0, 1, 2]
+
+
+def test_camps_stay_apart_a_little_longer() -> None:
+    """They are alike by 28/31, as worked out above; 0.8 times as much is enough where there were two before."""
+    leanings = two_camps(3, 3, way=3.0)
+    limit = 28 / 31 / camps.STAY
+    assert judged(leanings, leanings[0], alike=limit - 1e-3, before=(4,)) == [3, 4, 5]
+    assert judged(leanings, leanings[0], alike=limit + 1e-3, before=(4,)) == []
+    assert judged(leanings, leanings[0], alike=limit - 1e-3) == []
 
 
 def test_nobody_is_in_a_camp_where_all_differ_alike() -> None:
@@ -119,10 +135,10 @@ def test_receivers_do_not_matter_to_each_other(monkeypatch: pytest.MonkeyPatch) 
     for row, (leanings, own) in zip(rows, several, strict=True):
         row[:, :30] = torch.cat((leanings, own[None]))
     felt, known = torch.ones(6, 11), torch.ones(6, 10, dtype=torch.bool)
-    found = other_camp(rows, felt, known, 0.75)
+    found = other_camp(rows, felt, known, ~known, 0.75)
     assert [row.nonzero().flatten().tolist() for row in found] == [judged(*one) for one in several]
     monkeypatch.setattr(camps, "PAIRS", 250)
-    assert torch.equal(other_camp(rows, felt, known, 0.75), found)
+    assert torch.equal(other_camp(rows, felt, known, ~known, 0.75), found)
 
 
 def test_whoever_is_not_known_does_not_count() -> None:
@@ -130,7 +146,7 @@ def test_whoever_is_not_known_does_not_count() -> None:
     rows = torch.zeros(1, 9, SKETCH)
     rows[0, :, :32] = torch.cat((leanings, leanings[:1]))
     known = torch.tensor([[True] * 6 + [False] * 2])
-    assert not other_camp(rows, torch.ones(1, 9), known, 0.75).any()
+    assert not other_camp(rows, torch.ones(1, 9), known, ~known, 0.75).any()
 
 
 def plainly(leanings: list[Vector], own: Vector, alike: float) -> list[int]:
@@ -247,7 +263,7 @@ def test_nothing_of_it_waits_for_a_gpu() -> None:
     before = Leanings(*(value.to("meta") for value in camps.begin(5, 5, 600)))
     means, some = torch.zeros(5, 600, device="meta"), torch.ones(5, 5, dtype=torch.bool, device="meta")
     leaning, felt = lean(before, means, means, means, means[:, :1], some, some[:, :1])
-    assert other_camp(leaning, felt, some, 0.75).shape == (5, 5)
+    assert other_camp(leaning, felt, some, some, 0.75).shape == (5, 5)
 
 
 def met(rounds: int, *, backdoor: Tensor, record: Record | None = None, senders: Tensor | None = None) -> Record:

@@ -26,12 +26,14 @@ ENOUGH = 0.4
 """How much of that there must be before a sender is looked at: 26 rounds."""
 LEAST = 3
 """How many make a camp: what one or two have in common may be chance."""
+STAY = 0.8
+"""How much less alike camps may become before they come together again; else they would part and meet by turns."""
 SQUARINGS = 4
 """How often the table of cosines is squared to find the axis along which senders differ most."""
 FAR = 4.0
 """How many times as long as the receiver's own a leaning may be and count whole."""
 HUGE = 1e15
-"""Weights beyond count as that."""
+"""Sums beyond count as that."""
 PAIRS = 1 << 24
 """Numbers that are held at a time."""
 
@@ -102,36 +104,46 @@ def lean(
 
 def sketch(means: Tensor, signs: Tensor) -> Tensor:
     """Sums of every SKETCH-th weight, each with its sign. [row, weight] -> [row, SKETCH]"""
-    signed = means.clamp(-HUGE, HUGE) * signs
+    signed = means * signs.to(means.dtype)
     whole = signed.shape[1] // SKETCH * SKETCH
     total = signed[:, :whole].view(len(means), -1, SKETCH).sum(1)
     total[:, : signed.shape[1] - whole] += signed[:, whole:]
-    return total
+    return total.nan_to_num(0.0).clamp(-HUGE, HUGE)
 
 
-def other_camp(leaning: Tensor, felt: Tensor, known: Tensor, alike: float) -> Tensor:
-    """Who is in the other camp, if there are two.
+def other_camp(leaning: Tensor, felt: Tensor, known: Tensor, apart: Tensor, alike: float) -> Tensor:
+    """Who is in the other camp, if there are two: if both are at least so much `alike`, or STAY times that where there
+    were two in the round before. The rest as in `parted`.
+
+    apart: who was in the other camp in the round before. bool [receiver, sender], and so is what is given back
+    """
+    theirs, together = parted(leaning, felt, known)
+    return theirs & (together >= torch.where(apart.any(1), STAY * alike, alike))[:, None]
+
+
+def parted(leaning: Tensor, felt: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+    """The best parting into the receiver's own camp and another, and how much alike the members of each are.
 
     Leanings count as at most FAR times as long as the receiver's own, so that one who leans far cannot hide all others.
-    Camps are sought along the axis on which they differ most, and parted where that explains most of it. They are two
-    if each has LEAST senders or more, and the leanings of each, as seen from the middle of the other, point the same
-    way: the mean cosine over its pairs is at least `alike`. Seen from the middle of k others, leanings that have
-    nothing in common have a cosine of 1 / (k + 1).
+    Camps are sought along the axis on which they differ most, and parted where that explains most of it. How much alike
+    a camp is: the mean cosine over the pairs of its leanings, as seen from the middle of the other camp. (From the
+    middle of k others, leanings that have nothing in common have a cosine of 1 / (k + 1).)
 
     Args:
         leaning, felt: as `lean` gives them.
         known: who is looked at. bool [receiver, sender]
 
     Returns:
-        bool [receiver, sender]
+        who is in the other camp, bool [receiver, sender]; the lesser likeness of the two camps, 0 where one of them has
+        fewer than LEAST members. [receiver]
     """
-    each = leaning.shape[1] ** 2
-    tiles = [slice(at, at + max(1, PAIRS // each)) for at in range(0, len(leaning), max(1, PAIRS // each))]
-    parts = [_other_camp(leaning[tile], felt[tile], known[tile], alike) for tile in tiles]
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
+    step = max(1, PAIRS // leaning.shape[1] ** 2)
+    tiles = [slice(at, at + step) for at in range(0, len(leaning), step)]
+    parts = [_parted(leaning[tile], felt[tile], known[tile]) for tile in tiles]
+    return parts[0] if len(parts) == 1 else (torch.cat([one for one, _ in parts]), torch.cat([one for _, one in parts]))
 
 
-def _other_camp(leaning: Tensor, felt: Tensor, known: Tensor, alike: float) -> Tensor:
+def _parted(leaning: Tensor, felt: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
     here = known & (felt[:, :-1] >= ENOUGH) & (felt[:, -1:] >= ENOUGH)
     mean = leaning.double() / felt.double().clamp_min(1e-9)[..., None]
     length = mean.norm(dim=2, keepdim=True)
@@ -143,19 +155,17 @@ def _other_camp(leaning: Tensor, felt: Tensor, known: Tensor, alike: float) -> T
     axis = table
     for _ in range(SQUARINGS):
         axis = axis @ axis
-        axis = axis / axis.diagonal(dim1=1, dim2=2).sum(1).clamp_min(1e-30)[:, None, None]
     weights = axis @ own[..., None]  # of a sum of leanings along that axis, on the receiver's own side
     score, mine = (table @ weights)[..., 0], own[:, None] @ weights
-    between, middle = _parted(score, here)
-    theirs = here & (between > 0) & ((score > middle) != (mine[..., 0] > middle))
-    ours = here & ~theirs
-    together = torch.minimum(_alike(products, theirs, ours), _alike(products, ours, theirs))
-    enough = torch.minimum(ours.sum(1), theirs.sum(1)) >= LEAST
-    return theirs & (enough & (together >= alike))[:, None]
+    between, border = _border(score, here)
+    theirs = here & (between > 0) & ((score > border) != (mine[..., 0] > border))
+    camps = torch.stack((theirs, here & ~theirs))  # [camp, receiver, sender]
+    together, size = _alike(products, camps, camps.flip(0)).amin(0), camps.sum(2).amin(0)
+    return theirs, torch.where(size >= LEAST, together, 0.0)
 
 
-def _parted(score: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
-    """Where numbers are parted best, no part being a single one: what is explained (0 for nothing), and the border.
+def _border(score: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
+    """Where numbers are parted best, no part being a single one: what that explains (0 for nothing), and the border.
 
     score, here: [row, sender]. [row, 1] twice
     """
@@ -170,27 +180,30 @@ def _parted(score: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _alike(products: Tensor, camp: Tensor, middle_of: Tensor) -> Tensor:
-    """The mean cosine over the pairs of a camp, as seen from the middle of another. [receiver]"""
-    table = _cosines(_from(products, middle_of))[:, :-1, :-1] * _pairs(camp)
-    size = camp.sum(1)
-    return (table.sum((1, 2)) - table.diagonal(dim1=1, dim2=2).sum(1)) / (size * (size - 1)).clamp_min(1)
+    """The mean cosine over the pairs of a camp, as seen from the middle of another. [..., receiver]"""
+    table = _cosines(_from(products, middle_of))[..., :-1, :-1] * _pairs(camp)
+    size = camp.sum(-1)
+    return (table.sum((-2, -1)) - table.diagonal(dim1=-2, dim2=-1).sum(-1)) / (size * (size - 1)).clamp_min(1)
 
 
 def _from(products: Tensor, camp: Tensor) -> Tensor:
-    """Products of vectors, as those of their differences from the middle of some. camp: bool [row, vector but one]"""
-    weights = camp.double() / camp.sum(1, keepdim=True).clamp_min(1)
-    there = (products[:, :, :-1] @ weights[..., None])[..., 0]  # products with the middle [row, vector]
-    square = (there[:, :-1] * weights).sum(1)
-    return products - there[:, :, None] - there[:, None] + square[:, None, None]
+    """Products of vectors, as those of their differences from the middle of some.
+
+    camp: bool [..., receiver, vector but the last]
+    """
+    weights = camp.double() / camp.sum(-1, keepdim=True).clamp_min(1)
+    there = (products[..., :-1] @ weights[..., None])[..., 0]  # products with the middle [..., receiver, vector]
+    square = (there[..., :-1] * weights).sum(-1)
+    return products - there[..., None] - there[..., None, :] + square[..., None, None]
 
 
 def _cosines(products: Tensor) -> Tensor:
     """Products over lengths; next to 0 where a length is nothing beside the longest."""
-    squares = products.diagonal(dim1=1, dim2=2)
-    scale = torch.maximum(squares, 1e-10 * squares.amax(1, keepdim=True)).clamp_min(1e-30).rsqrt()
-    return products * scale[:, :, None] * scale[:, None]
+    squares = products.diagonal(dim1=-2, dim2=-1)
+    scale = torch.maximum(squares, 1e-10 * squares.amax(-1, keepdim=True)).clamp_min(1e-30).rsqrt()
+    return products * scale[..., None] * scale[..., None, :]
 
 
 def _pairs(camp: Tensor) -> Tensor:
-    """Whose both ends are in a camp. bool [row, sender, sender]"""
-    return camp[:, :, None] & camp[:, None]
+    """Whose both ends are in a camp. bool [..., sender, sender]"""
+    return camp[..., None] & camp[..., None, :]

@@ -256,7 +256,7 @@ def part(
     company = record.heard.sum(1, keepdim=True) > 1
     those = hears & (record.heard | record.apart)
     leaning, told = camps.lean(felt, previous, learned, sent, record.longest, those, company, places)
-    apart = camps.other_camp(leaning, told, record.known & (record.verdict <= CLEARED), alike)
+    apart = camps.other_camp(leaning, told, record.known & (record.verdict <= CLEARED), record.apart, alike)
     return record._replace(leaning=leaning, felt=told, apart=apart)
 
 

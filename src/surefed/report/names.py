@@ -11,7 +11,7 @@ METHODS = {
     "surefed_paper": "SureFED, to the letter",
     "surefed_unbounded": "SureFED, stds as claimed",
     "surefed_drifting": "SureFED, adrift = 0",
-    "surefed_unguarded": "SureFED, no adrift, no std_ceiling",
+    "surefed_unguarded": "SureFED, no adrift, no std_ceiling, no camps",
     "bayp2pfl": "BayP2PFL",
     "zeno": "Zeno",
     "trimmed_mean": "Trimmed Mean",
@@ -68,11 +68,14 @@ STUDIES = {
     "attacks": "Attacks made against SureFED, and others",
     "table": "Every rule under every attack",
     "sleepers": "Liars that are honest for 300 rounds",
-    "backdoor": "The band under the Trojan",
+    "camps": "How much alike camps must be",
+    "camps_skewed": "Camps where honest labels are skewed",
+    "camps_mnist": "Camps on few writers of MNIST",
+    "camps_femnist": "Camps on few writers of FEMNIST",
 }
 KEYS = {"attack.malicious": "malicious share", "attack.which": "attacked clients", "graph.name": "graph"}
 
-SWEEPS = ("mnist", "femnist", "cifar10", "ablations", "beyond", "digits", "rates", "operating")
+SWEEPS = ("mnist", "femnist", "cifar10", "ablations", "beyond", "digits", "camps", "rates", "operating")
 """The grids of `configs/paper`, in the order of a page."""
 BASELINES = ("bayp2pfl", "zeno", "trimmed_mean", "clipping", "fltrust")
 """The methods that the paper compares with."""

@@ -76,8 +76,8 @@ def surefed(
             pushes of late, before all that have pushed back along the pull are not heard any more, even those that were
             cleared long ago; 0 for never. It is for a majority that is honest at first (docs/decisions.md).
         camps: how alike, as the mean cosine of what its members push for in the long run, each of two camps must be as
-            seen from the other before the one that the receiver is not in is not heard, for as long as it lasts; 0 for
-            never. It is for backdoors (core/camps.py).
+            seen from the other before the one that the receiver is not in is not heard, until they are less than 0.8
+            times as much alike; 0 for never. It is for backdoors (core/camps.py).
         kappa: width of the band in local stds; the paper has 2, see docs/decisions.md for why ours differs. "auto":
             the band measures itself, every client and round anew: c times the largest disagreement, in local stds,
             of two beliefs that each learn from a half of the client's own data. It doubles the cost of learning.
