@@ -222,16 +222,17 @@ def test_products_of_sketches_are_those_of_the_vectors() -> None:
     assert sum(abs(value) > 2 / math.sqrt(SKETCH) for value in off) <= 20
 
 
-@given(seed=SEEDS)
-def test_leanings_are_those_of_a_plain_loop(seed: int) -> None:
+@given(seed=SEEDS, share=st.sampled_from([0.1, 0.7]))
+def test_leanings_are_those_of_a_plain_loop(seed: int, share: float) -> None:
+    """Where a tenth of the pairs count, only these are looked at."""
     rng = torch.Generator().manual_seed(seed)
     before = camps.begin(3, 4, 300)._replace(
         leaning=torch.randn(3, 5, SKETCH, generator=rng), felt=torch.rand(3, 5, generator=rng)
     )
     previous, learned = (torch.randn(3, 300, generator=rng) for _ in range(2))
     sent = torch.randn(4, 300, generator=rng) * torch.tensor([1.0, 10.0, 0.1, 1.0])[:, None]
-    longest, felt = 5 + 30 * torch.rand(3, 1, generator=rng), torch.rand(3, 4, generator=rng) < 0.7
-    company = torch.tensor([[True], [False], [True]])
+    longest, felt = 5 + 30 * torch.rand(3, 1, generator=rng), torch.rand(3, 4, generator=rng) < share
+    company = torch.tensor([[True], [False], [share > 0.5]])
     leaning, told = lean(before, previous, learned, sent, longest, felt, company)
     signs = before.signs[0]
     for i in range(3):
@@ -258,8 +259,10 @@ def test_a_lie_of_3e38_leaves_numbers() -> None:
     assert leaning.norm(dim=2).max() <= 0.0201
 
 
-def test_nothing_of_it_waits_for_a_gpu() -> None:
-    """Meta tensors have no values to look at."""
+def test_nothing_of_it_waits_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Meta tensors have no values to look at; they are to be taken for a GPU's."""
+    monkeypatch.setattr(camps, "few", lambda edges: False)
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
     before = Leanings(*(value.to("meta") for value in camps.begin(5, 5, 600)))
     means, some = torch.zeros(5, 600, device="meta"), torch.ones(5, 5, dtype=torch.bool, device="meta")
     leaning, felt = lean(before, means, means, means, means[:, :1], some, some[:, :1])
@@ -306,9 +309,12 @@ def test_nobody_parts_where_nobody_lies() -> None:
     assert not met(60, backdoor=0 * BACKDOOR).apart.any()
 
 
-def test_messages_are_found_by_who_sent_them() -> None:
+@pytest.mark.parametrize("sparse", [False, True])
+def test_messages_are_found_by_who_sent_them(sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     order = torch.tensor([3, 0, 7, 1, 6, 2, 5, 4])
-    one, other = met(30, backdoor=BACKDOOR), met(30, backdoor=BACKDOOR, senders=order)
+    one = met(30, backdoor=BACKDOOR)
+    monkeypatch.setattr(camps, "few", lambda edges: sparse)
+    other = met(30, backdoor=BACKDOOR, senders=order)
     assert torch.equal(one.apart, other.apart)
     assert torch.allclose(one.leaning, other.leaning)
 

@@ -18,6 +18,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from surefed.core import cuda
+from surefed.core.heading import few
+
 SKETCH = 256
 """How many numbers a leaning is kept in."""
 MEMORY = 0.98
@@ -82,7 +85,8 @@ def lean(
     """Leanings and how many rounds are in them, after this round's pushes.
 
     A push longer than the longest of the receiver's own of late counts as one of that length, so that nobody's leaning
-    drowns all others.
+    drowns all others. Where few of very many hear each other, leanings are changed where they are: a copy of all would
+    cost more than the rest of the round.
 
     Args:
         previous, learned: the social mean before and after this round's learning. [receiver, weight]
@@ -93,13 +97,27 @@ def lean(
         places: which message each sender's is; None where message k is that of sender k. int64 [receiver, sender]
     """
     base, own, theirs = (sketch(means, before.signs[0]) for means in (previous, learned, sent))
-    heard = theirs.expand(len(base), -1, -1) if places is None else theirs[places]
-    push = torch.cat((heard, own[:, None]), 1) - base[:, None]
-    length = push.norm(dim=2)
-    push *= (longest / length.clamp_min(1e-30)).clamp_max(1.0)[..., None]
     counts = torch.cat((felt & company, company), 1)
     keep, add = torch.where(counts, MEMORY, 1.0), torch.where(counts, 1 - MEMORY, 0.0)
-    return keep[..., None] * before.leaning + add[..., None] * push, keep * before.felt + add
+    told = keep * before.felt + add
+    if few(counts):  # only what changes is looked at
+        leaning = before.leaning if before.leaning.numel() > PAIRS else before.leaning.clone()
+        receiver, sender = counts.nonzero().T
+        message = sender if places is None else torch.nn.functional.pad(places, (0, 1))[receiver, sender]
+        itself = (sender == felt.shape[1])[:, None]
+        said = torch.where(itself, own[receiver], theirs[torch.where(itself[:, 0], 0, message)])
+        push = _shortened(said - base[receiver], longest[receiver, 0])
+        leaning[receiver, sender] = MEMORY * leaning[receiver, sender] + (1 - MEMORY) * push
+        return leaning, told
+    heard = theirs.expand(len(base), -1, -1) if places is None else theirs[places]
+    push = _shortened(torch.cat((heard, own[:, None]), 1) - base[:, None], longest)
+    return keep[..., None] * before.leaning + add[..., None] * push, told
+
+
+def _shortened(push: Tensor, longest: Tensor) -> Tensor:
+    """Vectors, no longer than so much. longest: [...] for push: [..., SKETCH]"""
+    scale: Tensor = (longest / push.norm(dim=-1).clamp_min(1e-30)).clamp_max(1.0)
+    return push * scale[..., None]
 
 
 def sketch(means: Tensor, signs: Tensor) -> Tensor:
@@ -137,14 +155,23 @@ def parted(leaning: Tensor, felt: Tensor, known: Tensor) -> tuple[Tensor, Tensor
         who is in the other camp, bool [receiver, sender]; the lesser likeness of the two camps, 0 where one of them has
         fewer than LEAST members. [receiver]
     """
-    step = max(1, PAIRS // leaning.shape[1] ** 2)
-    tiles = [slice(at, at + step) for at in range(0, len(leaning), step)]
-    parts = [_parted(leaning[tile], felt[tile], known[tile]) for tile in tiles]
-    return parts[0] if len(parts) == 1 else (torch.cat([one for one, _ in parts]), torch.cat([one for _, one in parts]))
-
-
-def _parted(leaning: Tensor, felt: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
     here = known & (felt[:, :-1] >= ENOUGH) & (felt[:, -1:] >= ENOUGH)
+    if here.is_cuda and here.numel() <= cuda.DENSE:  # nothing that the host would have to wait for
+        return _parted(leaning, felt, here)
+    most = max(1, int(here.sum(1).max()))
+    order = here.int().sort(dim=1, descending=True, stable=True).indices[:, :most]  # whoever is looked at comes first
+    step = max(1, PAIRS // ((most + 1) * max(most + 1, leaning.shape[2])))
+    theirs, together = torch.zeros_like(here), felt.new_zeros(len(felt), dtype=torch.float64)
+    for first in range(0, len(leaning), step):
+        tile = slice(first, first + step)
+        columns = torch.cat((order[tile], torch.full_like(order[tile, :1], here.shape[1])), 1)
+        rows = torch.arange(len(leaning), device=columns.device)[tile, None]
+        found, together[tile] = _parted(leaning[rows, columns], felt[rows, columns], here[rows, columns[:, :-1]])
+        theirs[tile] = theirs[tile].scatter(1, columns[:, :-1], found)
+    return theirs, together
+
+
+def _parted(leaning: Tensor, felt: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
     mean = leaning.double() / felt.double().clamp_min(1e-9)[..., None]
     length = mean.norm(dim=2, keepdim=True)
     mean = mean * (FAR * length[:, -1:] / length.clamp_min(1e-30)).clamp_max(1.0)
