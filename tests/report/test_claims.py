@@ -86,6 +86,28 @@ def test_what_the_digits_show_stands_beside_an_ablation_that_was_not_run() -> No
     assert "digits" not in both.sentence
 
 
+def test_another_form_is_told_of_where_surefed_was_not_run_as_it_is() -> None:
+    def of(method: str, **scores: float) -> list[Cell]:
+        return [
+            cell(method, one.attack, scores.get(one.attack, one.score)) for one in grid({}) if one.method == "surefed"
+        ]
+
+    baselines = [one for one in grid({}) if one.method != "surefed"]
+    before = of("surefed_without_camps", alie=0.5)
+    alone = {one.claim.text: one for one in decide([sweep([*baselines, *before])])}
+    for text, told in (
+        ("MNIST by writer: benign training reaches 96 %", "holds. 96.0 % here"),
+        ("MNIST by writer: SureFED matches benign training under ALIE", "does not hold here. Clean 96.0 %; ALIE 50.0"),
+        ("MNIST by writer: SureFED surpasses each baseline under each attack", "holds. In 25 of 25 pairs"),
+    ):
+        assert alone[text].verdict is Verdict.UNKNOWN
+        assert f"SureFED, no camps: {told}" in alone[text].sentence
+    assert "no camps" not in alone["CIFAR-10: benign training reaches 71 %"].sentence
+    both = sweep([*baselines, *before, *of("surefed", alie=0.96)])
+    told_of = [(one.verdict, one.sentence) for one in decide([both])]
+    assert told_of == [(one.verdict, one.sentence) for one in decide([sweep([*baselines, *of("surefed", alie=0.96)])])]
+
+
 def test_a_missing_cell_is_not_measured_and_named() -> None:
     cells = [one for one in grid({}) if (one.method, one.attack) != ("surefed", "gaussian")]
     one = found(LOUD, sweep(cells))

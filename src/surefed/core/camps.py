@@ -100,7 +100,7 @@ def lean(
     counts = torch.cat((felt & company, company), 1)
     keep, add = torch.where(counts, MEMORY, 1.0), torch.where(counts, 1 - MEMORY, 0.0)
     told = keep * before.felt + add
-    if few(counts):  # only what changes is looked at
+    if few(felt):  # only what changes is looked at
         leaning = before.leaning if before.leaning.numel() > PAIRS else before.leaning.clone()
         receiver, sender = counts.nonzero().T
         message = sender if places is None else torch.nn.functional.pad(places, (0, 1))[receiver, sender]

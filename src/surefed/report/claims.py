@@ -5,13 +5,13 @@ A claim is not measured where a cell is missing that could change the verdict; r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from surefed.report import paper_figures, verdicts
 from surefed.report.evidence import Evidence
-from surefed.report.names import ATTACKS, DATASETS, NON_STEALTHY, called
+from surefed.report.names import ATTACKS, DATASETS, FORMS, METHODS, NON_STEALTHY, called
 from surefed.report.results import Sweep
 from surefed.report.table import Entry, Table, Tone
 from surefed.report.verdicts import Finding, Verdict
@@ -40,9 +40,21 @@ class Decided:
 
 
 def decide(sweeps: Iterable[Sweep]) -> list[Decided]:
-    """Every claim, decided."""
-    evidence = Evidence(sweeps)
-    return [Decided(claim, *claim.decide(evidence)) for claim in claims()]
+    """Every claim, decided; where SureFED was not run as it is, another form of it is told of beside."""
+    sweeps = list(sweeps)
+    evidence, others = Evidence(sweeps), {form: Evidence(sweeps, form) for form in FORMS[1:]}
+    return [Decided(claim, *_decided(claim, evidence, others)) for claim in claims()]
+
+
+def _decided(claim: Claim, evidence: Evidence, others: Mapping[str, Evidence]) -> Finding:
+    verdict, sentence = claim.decide(evidence)
+    if verdict is not Verdict.UNKNOWN:
+        return verdict, sentence
+    found = {form: claim.decide(other) for form, other in others.items()}
+    told = [
+        f"{called(form, METHODS)}: {one.value}. {said}" for form, (one, said) in found.items() if one is not verdict
+    ]
+    return verdict, " ".join([sentence, *told])
 
 
 def table(decided: Iterable[Decided]) -> Table:

@@ -25,6 +25,7 @@ KINDS = ("svg", "pdf", "png")
 GREY = "#8a8f98"
 STYLES: dict[str, tuple[str, str, float]] = {
     "surefed": ("#0072B2", "-", 2.6),
+    "surefed_without_camps": ("#0072B2", "--", 1.8),
     "surefed_paper": ("#0072B2", ":", 1.8),
     "surefed_unbounded": ("#56B4E9", "--", 1.8),
     "bayp2pfl": ("#D55E00", "-", 1.5),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from surefed.report.groups import Group, groups, mean, said
-from surefed.report.names import CLEAN
+from surefed.report.names import CLEAN, FORMS
 from surefed.report.results import Cell, Sweep
 from surefed.report.tables import rounds, where
 
@@ -18,9 +18,13 @@ MALICIOUS = 0.4
 
 
 class Evidence:
-    """What was measured: of each dataset the table with the most rounds, and every study."""
+    """What was measured: of each dataset the table with the most rounds, and every study.
 
-    def __init__(self, sweeps: Iterable[Sweep]) -> None:
+    form: the method that is SureFED here; claims are about "surefed", and other forms of it go by that name then.
+    """
+
+    def __init__(self, sweeps: Iterable[Sweep], form: str = FORMS[0]) -> None:
+        sweeps = [_as_ours(sweep, form) for sweep in sweeps]
         self._main: dict[str, Group] = {}
         self._studies: dict[tuple[str, str], Group] = {}
         self._apart: set[str] = set()  # datasets of which cells are compared that share no seed
@@ -85,6 +89,16 @@ class Evidence:
         told = f"{rounds(group.cells)} rounds, {max(_clients(group))} clients"
         told = f"{told}, {seeds} seed{'s' if seeds > 1 else ''}"
         return f"{told}, not the same for all" if dataset in self._apart else told
+
+
+def _as_ours(sweep: Sweep, form: str) -> Sweep:
+    """A sweep in which a form of SureFED goes by its name, and no other is left."""
+    kept = (cell for cell in sweep.cells if cell.method == form or cell.method not in FORMS)
+    return replace(sweep, cells=tuple(_renamed(cell) if cell.method == form else cell for cell in kept))
+
+
+def _renamed(cell: Cell) -> Cell:
+    return replace(cell, labels={**cell.labels, "method": FORMS[0]})
 
 
 def _keep(kept: dict[Key, Group], key: Key, group: Group) -> None:

@@ -12,7 +12,7 @@ from surefed.report.drawing import GREY, INK, OTHERS, Picture, sheet, style, wor
 from surefed.report.groups import Group, at, mean
 from surefed.report.names import ATTACKS, CLEAN, METHODS, called
 from surefed.report.results import Cell
-from surefed.report.tables import attacks, caption, measure, methods, where
+from surefed.report.tables import attacks, caption, measure, methods, ours, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,7 +120,8 @@ def trust(group: Group, folder: Path) -> Picture | None:
     """Whom SureFED's honest clients trust over rounds: malicious neighbours full, honest ones dashed."""
     from matplotlib.figure import Figure
 
-    found = [(attack, where(group, "surefed", attack)) for attack in attacks(group) if attack != CLEAN]
+    form = ours(group)
+    found = [(attack, where(group, form, attack)) for attack in attacks(group) if attack != CLEAN]
     found = [(attack, cells) for attack, cells in found if averaged(cells, "trusts_malicious")]
     if not found:
         return None
@@ -140,18 +141,19 @@ def trust(group: Group, folder: Path) -> Picture | None:
                     axes.plot(
                         rounds, [100 * share for share in shares], dashes, color=colour, label=label, linewidth=1.8
                     )
-            axes.set_title(f"SureFED's trust in {title}")
+            axes.set_title(f"Trust in {title}")
             axes.set_xlabel("round")
             axes.set_xlim(left=0)
             axes.set_ylim(-3, 103)
         panels[0].set_ylabel("trusted in %")
         panels[1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-        return write(figure, f"{group.name}-trust", f"{caption(group)}: whom SureFED's honest clients trust", folder)
+        about = f"{caption(group)}: whom honest clients trust, {called(form, METHODS)}"
+        return write(figure, f"{group.name}-trust", about, folder)
 
 
 def strips(group: Group, folder: Path) -> list[Picture]:
     """Who trusts whom at a few rounds, receiver x sender, for every attack that has snapshots."""
-    shown = {cell.attack: cell for cell in reversed(group.cells) if cell.snapshots and cell.method == "surefed"}
+    shown = {cell.attack: cell for cell in reversed(group.cells) if cell.snapshots and cell.method == ours(group)}
     return [_strip(group, shown[attack], folder) for attack in attacks(group) if attack in shown and attack != CLEAN]
 
 
@@ -181,7 +183,7 @@ def _strip(group: Group, cell: Cell, folder: Path) -> Picture:
                 axes.set_ylabel(words(name, 24), fontsize=9)
             for side in axes.spines.values():
                 side.set(visible=True, color=GREY, linewidth=0.6)
-        about = f"{caption(group)}: who trusts whom, SureFED under {name}"
+        about = f"{caption(group)}: who trusts whom, {called(cell.method, METHODS)} under {name}"
         return write(figure, f"{group.name}-who-{cell.attack}", about, folder)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 METHODS = {
     "surefed": "SureFED",
+    "surefed_without_camps": "SureFED, no camps",
     "surefed_paper": "SureFED, to the letter",
     "surefed_unbounded": "SureFED, stds as claimed",
     "surefed_drifting": "SureFED, adrift = 0",
@@ -77,6 +78,8 @@ KEYS = {"attack.malicious": "malicious share", "attack.which": "attacked clients
 
 SWEEPS = ("mnist", "femnist", "cifar10", "ablations", "beyond", "digits", "camps", "rates", "operating")
 """The grids of `configs/paper`, in the order of a page."""
+FORMS = ("surefed", "surefed_without_camps")
+"""SureFED as it is, and what tells most of it where that was not run."""
 BASELINES = ("bayp2pfl", "zeno", "trimmed_mean", "clipping", "fltrust")
 """The methods that the paper compares with."""
 BOUNDS = ("oracle", "local_only")

@@ -67,8 +67,8 @@ WORST_OF_OTHERS = 6
 ROUNDS, CLIENTS = 8000, 50
 """Appendix, Model Training Details ("maximum number of epochs"); section 5, its first sentence."""
 
-SAME_AS = {"surefed_paper": "surefed"}
-"""The paper's rule to the letter is compared with the same figures."""
+SAME_AS = {"surefed_paper": "surefed", "surefed_without_camps": "surefed"}
+"""Forms of SureFED are compared with the same figures."""
 
 
 class Printed(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 from surefed.report import paper_figures
 from surefed.report.groups import Group, Mean, mean
-from surefed.report.names import ATTACKS, BOUNDS, CLEAN, DATASETS, METHODS, STUDIES, TROJAN, called, ordered
+from surefed.report.names import ATTACKS, BOUNDS, CLEAN, DATASETS, FORMS, METHODS, STUDIES, TROJAN, called, ordered
 from surefed.report.paper_figures import Printed
 from surefed.report.results import Cell
 from surefed.report.score import MEASURES
@@ -64,6 +64,12 @@ def where(group: Group, method: str, attack: str, setting: str | None = None) ->
 def methods(group: Group) -> list[str]:
     """The methods of a group, SureFED first and bounds last of those that are known."""
     return ordered(group.values("method"), METHODS)
+
+
+def ours(group: Group) -> str:
+    """SureFED as it is, or, where it was not run, the form of it that was."""
+    there = group.values("method")
+    return next((form for form in FORMS if form in there), FORMS[0])
 
 
 def attacks(group: Group) -> list[str]:
