@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from surefed.core import heading, pushes
+from surefed.core import felt, heading, pushes
 from surefed.core.pushes import AGAINST, AHEAD, CLEARED, Record
 
 LIMITS, NEVER = {"against": 0.5, "ahead": 3.0}, {"against": 0.0, "ahead": 0.0}
@@ -145,12 +145,12 @@ def test_tiles_and_pairs_change_nothing(seed: int) -> None:
     edges[torch.arange(4), torch.arange(4) * 2] = edges[torch.arange(4), torch.arange(4)] = True
     few = pushes.weigh(record, previous, learned, sent, edges, edges, **LIMITS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pushes, "TILE", 5)
-        patch.setattr(pushes, "PAIRS", 40)
+        patch.setattr(felt, "TILE", 5)
+        patch.setattr(felt, "PAIRS", 40)
         assert heading.TILE > 5
         again = pushes.weigh(record, previous, learned, sent, edges, edges, **LIMITS)
         patch.setattr(
-            pushes, "_of_some", lambda course, pull, before, sent, edges: pushes._of_all(course, pull, before, sent)
+            felt, "_of_some", lambda course, pull, before, sent, edges: felt._of_all(course, pull, before, sent)
         )
         whole = pushes.weigh(record, previous, learned, sent, edges, edges, **LIMITS)
     for one, other, third in zip(few, again, whole, strict=True):

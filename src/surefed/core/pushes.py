@@ -15,12 +15,10 @@ import torch
 from torch import Tensor
 
 from surefed.core import camps, cuda
-from surefed.core.heading import PAIRS, TILE, few
+from surefed.core.felt import SHORT, felt
 
 MEMORY = 0.98
 """How much of the course and of a record a round keeps: the last fifty rounds or so count."""
-SHORT = 0.9
-"""How much of the pull a round keeps."""
 SOON, ENOUGH, LONG, FULL = 0.25, 0.4, 0.8, 0.98
 """How much of a record there must be before somebody is found ahead (15 rounds), is found against us (26), is cleared
 (80), or has to push forth at least (194)."""
@@ -35,8 +33,6 @@ FAR = 4.0
 count accordingly more. The longest, because once all is learned an honest push may be fifty times as long as most."""
 MOST = 50.0
 """What a push counts at most: as much as all others that are remembered."""
-MANY = 1 << 16
-"""Pairs up to which the kernels look at all: they keep some thousand numbers of each."""
 ALIKE = 2.0
 """How many times as much, or as little, as the receiver itself a sender may push forth to be cleared."""
 
@@ -155,20 +151,20 @@ def weigh(
     small = edges.numel() <= cuda.DENSE and edges.shape[1] <= cuda.SENDERS
     if senders is None and small and cuda.fits(record.course, record.pull, previous, learned, sent):
         return _weigh_there(record, previous, learned, sent, edges, fit, (against, ahead, adrift))
-    pull, far, taken, *felt, length = _felt(record, previous, learned, sent, edges)
+    pull, far, taken, *ways, length = felt(record.course, record.pull, previous, learned, sent, edges)
     longest = torch.maximum(MEMORY * record.longest, length[:, -1:])
     counts = (length / (FAR * longest)).nan_to_num(1.0, 1.0).clamp(1.0, MOST)
-    counts = torch.where(felt[0] < 0, counts, 1.0)
-    felt = [*(counts * cosine for cosine in felt), counts]
+    counts = torch.where(ways[0] < 0, counts, 1.0)
+    terms = [*(counts * cosine for cosine in ways), counts]
     hears = edges
     if senders is not None:
         whose = _whose(senders, record)
-        felt = [torch.cat(((one[:, :-1] * edges) @ whose, one[:, -1:]), 1) for one in felt]
+        terms = [torch.cat(((one[:, :-1] * edges) @ whose, one[:, -1:]), 1) for one in terms]
         hears, fit = ((one.float() @ whose) > 0 for one in (edges, fit))
     company = record.heard.sum(1, keepdim=True) > 1  # oneself and somebody else
     weighed = torch.cat((hears & (record.heard | (record.known & fit)) & company, company), 1)
     keep, add = torch.where(weighed, MEMORY, 1.0), torch.where(weighed, 1 - MEMORY, 0.0)
-    kept = zip((record.along, record.pulled, record.weight), felt, strict=True)
+    kept = zip((record.along, record.pulled, record.weight), terms, strict=True)
     along, pulled, weight = (keep * before + add * now for before, now in kept)
     seen = keep * record.seen + add
     told = torch.minimum(seen[:, :-1], seen[:, -1:])  # how much of a record there is
@@ -252,10 +248,10 @@ def part(
         whose = _whose(senders, record)
         hears = (edges.float() @ whose) > 0
         places = ((edges * torch.arange(len(sent), device=sent.device)).double() @ whose.double()).long()
-    felt = camps.Leanings(record.signs, record.leaning, record.felt, record.apart)
+    before = camps.Leanings(record.signs, record.leaning, record.felt, record.apart)
     company = record.heard.sum(1, keepdim=True) > 1
     those = hears & (record.heard | record.apart)
-    leaning, told = camps.lean(felt, previous, learned, sent, record.longest, those, company, places)
+    leaning, told = camps.lean(before, previous, learned, sent, record.longest, those, company, places)
     apart = camps.other_camp(leaning, told, record.known & (record.verdict <= CLEARED), record.apart, alike)
     return record._replace(leaning=leaning, felt=told, apart=apart)
 
@@ -292,79 +288,3 @@ def _median(values: Tensor, among: Tensor) -> Tensor:
 def _whose(senders: Tensor, record: Record) -> Tensor:
     """1 where a message is a sender's. [message, sender]"""
     return torch.nn.functional.one_hot(senders, record.heard.shape[1]).float()
-
-
-def _felt(record: Record, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor) -> tuple[Tensor, ...]:
-    """The pull after this round, its length, and how far the course goes forth along it; then of every push the cosines
-    with the course, or with the pull where the two are at odds, and with the pull, and its length.
-
-    A cosine is 0 where nobody hears, nothing moved, or numbers are too large to tell.
-    float32 [receiver, weight], [receiver, 1] twice, then [receiver, sender + 1] three times, the receiver's own last
-    """
-    sparse = few(edges)
-    if not sparse and edges.numel() <= MANY and cuda.fits(record.course, record.pull, previous, learned, sent):
-        from surefed.core.cuda.pushes import products  # here, because it needs Triton
-
-        pull, pairs, alone = products(record.course, record.pull, previous, learned, sent, SHORT)
-        pushed = torch.cat((pairs, alone[:3, :, None]), 2)  # [3, receiver, sender + 1]
-        ways, taken = alone[3:5, :, None].sqrt(), alone[5, :, None]
-        along, course = (torch.where(taken > 0, one[0], one[1]) for one in (pushed, ways))
-        return pull, ways[1].float(), taken.float(), *_cosines((along, course), (pushed[1], ways[1]), pushed[2])
-    pull = SHORT * record.pull + (1 - SHORT) * (learned - previous)
-    taken = (record.course * pull).sum(1, keepdim=True)
-    course = torch.where(taken > 0, record.course, pull)
-    theirs = _of_some(course, pull, previous, sent, edges) if sparse else _of_all(course, pull, previous, sent)
-    own = _of_pairs(course, pull, learned - previous)
-    along, pulled, squares = (torch.cat((one, mine[:, None]), 1) for one, mine in zip(theirs, own, strict=True))
-    far, further = (way.norm(dim=1, keepdim=True) for way in (pull, course))
-    return pull, far, taken, *_cosines((along, further), (pulled, far), squares)
-
-
-def _cosines(along: tuple[Tensor, Tensor], pulled: tuple[Tensor, Tensor], squares: Tensor) -> tuple[Tensor, ...]:
-    """Two cosines and the length of every push.
-
-    along, pulled: products of the pushes with a way [receiver, push], and the way's length [receiver, 1].
-    squares: products of the pushes with themselves. [receiver, push]
-    """
-    length = squares.clamp_min(0.0).sqrt()
-    found = []
-    for product, way in (along, pulled):
-        size = length * way
-        cosine = torch.where(size > 0, product / size.clamp_min(torch.finfo(size.dtype).tiny), 0.0)
-        found.append(cosine.nan_to_num(0.0, 0.0, 0.0).clamp(-1.0, 1.0).float())
-    return *found, length.float()
-
-
-def _of_pairs(course: Tensor, pull: Tensor, push: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Products of a push a row with the course and the pull of the row, and with itself. [row] each"""
-    return (course * push).sum(1), (pull * push).sum(1), push.square().sum(1)
-
-
-def _of_all(course: Tensor, pull: Tensor, previous: Tensor, sent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The same of every receiver and sender, as products of matrices. [receiver, sender] each
-
-    In float64, so that a receiver alone finds what it finds among others.
-    """
-    found = [torch.zeros(len(course), len(sent), dtype=torch.float64, device=sent.device) for _ in range(3)]
-    for first in range(0, sent.shape[1], TILE):
-        part = slice(first, first + TILE)
-        before, theirs = previous[:, part].double(), sent[:, part].double()
-        for total, mine in zip(found, (course, pull), strict=False):
-            way = mine[:, part].double()
-            total += way @ theirs.T - (way * before).sum(1, keepdim=True)
-        squares = theirs.square().sum(1) + before.square().sum(1, keepdim=True)
-        found[2] += squares - 2 * (before @ theirs.T)
-    return found[0], found[1], found[2]
-
-
-def _of_some(
-    course: Tensor, pull: Tensor, previous: Tensor, sent: Tensor, edges: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The same of the pairs that hear each other, a bundle at a time."""
-    found = [torch.zeros(edges.shape, device=sent.device) for _ in range(3)]
-    receiver, sender = edges.nonzero().T
-    size = max(1, (PAIRS if not sent.is_cuda else 32 * PAIRS) // max(1, sent.shape[1]))
-    for at, of in zip(receiver.split(size), sender.split(size), strict=True):
-        for total, one in zip(found, _of_pairs(course[at], pull[at], sent[of] - previous[at]), strict=True):
-            total[at, of] = one.float()
-    return found[0], found[1], found[2]
