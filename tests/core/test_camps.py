@@ -330,3 +330,73 @@ def test_without_camps_nothing_is_kept() -> None:
     record = pushes.begin(3, 4, 1000, parts=False)
     assert record.leaning.numel() == record.signs.numel() == 0
     assert not record.out.any()
+
+
+def test_seats_by_hand() -> None:
+    """Seats of 3, nobody and 0; 3 is not heard now. 1, 2 and 4 lean anew: the empty seat, that of 3, and none."""
+    hears = torch.tensor([[True, True, True, False, True]])
+    seats = torch.tensor([[3, -1, 0]], dtype=torch.int32)
+    felt = torch.tensor([[True, True, True, False, True]])
+    assert camps.seated(seats, hears, felt).tolist() == [[2, 1, 0]]
+    assert camps.seated(seats, hears, felt & False).tolist() == [[3, -1, 0]]
+
+
+@given(seed=SEEDS)
+def test_seats_are_those_of_a_plain_loop(seed: int) -> None:
+    rng = torch.Generator().manual_seed(seed)
+    seats = torch.stack([torch.randperm(9, generator=rng)[:4] for _ in range(5)]).int()
+    seats[torch.rand(5, 4, generator=rng) < 0.3] = -1
+    hears = torch.rand(5, 9, generator=rng) < 0.6
+    felt = hears & (torch.rand(5, 9, generator=rng) < 0.6)
+    wanted = seats.tolist()
+    for row, mine in enumerate(wanted):
+        waiting = [j for j in range(9) if felt[row, j] and j not in mine]
+        unheard = [at for at, j in enumerate(mine) if j >= 0 and not hears[row, j]]
+        for at, j in zip([at for at, j in enumerate(mine) if j < 0] + unheard, waiting, strict=False):
+            mine[at] = j
+    assert camps.seated(seats, hears, felt).tolist() == wanted
+
+
+def parish(rounds: int) -> Record:
+    """Two federations of eight, in each of which the last four push for a backdoor; nobody hears the other one."""
+    rng, weights = torch.Generator().manual_seed(3), 400
+    edges = torch.block_diag(torch.ones(8, 8), torch.ones(8, 8)).bool()
+    record = pushes.begin(16, 16, weights)._replace(heard=edges, known=edges)
+    still, own = torch.zeros(16, weights), 0.3 * torch.randn(16, weights, generator=rng)
+    for _ in range(rounds):
+        learned = own + torch.randn(16, weights, generator=rng)
+        learned[4:8] += BACKDOOR
+        learned[12:] += BACKDOOR
+        record = pushes.weigh(record, still, learned, learned, edges, edges, against=0.0, ahead=0.0)
+        record = pushes.part(record, still, learned, learned, edges, alike=0.75)
+        record = pushes.move_on(record, still, still, edges & (record.out == 0))
+    return record
+
+
+def test_who_has_seats_for_all_that_it_hears_needs_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = parish(35)
+    monkeypatch.setattr(camps, "ROOM", 0)
+    monkeypatch.setattr(camps, "SEATS", 8)
+    seated = parish(35)
+    assert (whole.seats.shape, seated.seats.shape) == ((16, 0), (16, 8))
+    assert seated.leaning.shape == (16, 9, SKETCH)
+    assert torch.equal(seated.apart, whole.apart)
+    assert seated.apart.sum() == 64
+    for row in range(16):
+        whose = [*seated.seats[row].tolist(), 16]
+        assert torch.allclose(seated.leaning[row], whole.leaning[row, whose])
+        assert torch.allclose(seated.felt[row], whole.felt[row, whose])
+
+
+def test_a_new_sender_begins_with_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that is not heard any more loses its seat to one that is, and what was known of it."""
+    monkeypatch.setattr(camps, "ROOM", 0)
+    monkeypatch.setattr(camps, "SEATS", 2)
+    record = pushes.begin(1, 4, 10)._replace(heard=torch.ones(1, 4, dtype=torch.bool))
+    still, told = torch.zeros(1, 10), torch.ones(4, 10)
+    for heard in ([True, True, False, False], [True, False, False, True]):
+        hears = torch.tensor([heard])
+        record = pushes.weigh(record, still, told[:1], told, hears, hears, against=0.0, ahead=0.0)
+        record = pushes.part(record, still, told[:1], told, hears, alike=0.75)
+    assert record.seats.tolist() == [[0, 3]]
+    assert record.felt[0].tolist() == pytest.approx([1 - 0.98**2, 0.02, 1 - 0.98**2])

@@ -39,28 +39,36 @@ HUGE = 1e15
 """Sums beyond count as that."""
 PAIRS = 1 << 24
 """Numbers that are held at a time."""
+ROOM, SEATS = 1 << 18, 128
+"""How many leanings are kept in all, a kilobyte each, before receivers keep those of some senders only; and of how many
+each keeps them at least. Up to 512 clients all have room."""
 
 
 class Leanings(NamedTuple):
     """What receivers remember of what they were pushed for; a part of their record.
 
     signs: what sketches are made with, the same for all receivers that judge together. int8 [receiver, weight]
-    leaning: sums of sketches of pushes; the last is the receiver's own. [receiver, sender + 1, SKETCH]
-    felt: how many rounds are in them, as a share of all that count. [receiver, sender + 1]
+    leaning: sums of sketches of pushes; the last is the receiver's own. [receiver, seat + 1, SKETCH]
+    felt: how many rounds are in them, as a share of all that count. [receiver, seat + 1]
     apart: who is in the other camp. bool [receiver, sender]
+    seats: whose leaning is in which place, -1 for nobody's; empty where there is one for every sender, in their order.
+        int32 [receiver, seat]
     """
 
     signs: Tensor
     leaning: Tensor
     felt: Tensor
     apart: Tensor
+    seats: Tensor
 
 
 def begin(receivers: int, senders: int, weights: int, *, parts: bool = True) -> Leanings:
     """Nothing is known of anybody. parts: whether anybody looks for camps; leanings are empty else."""
-    leaning = torch.zeros(receivers, senders + 1, SKETCH if parts else 0)
+    places = min(senders, max(SEATS, ROOM // max(1, receivers)))
+    leaning, felt = torch.zeros(receivers, places + 1, SKETCH if parts else 0), torch.zeros(receivers, places + 1)
     nobody = torch.zeros(receivers, senders, dtype=torch.bool)
-    return Leanings(signs(receivers, weights if parts else 0), leaning, torch.zeros(receivers, senders + 1), nobody)
+    seats = torch.full((receivers, places if places < senders else 0), -1, dtype=torch.int32)
+    return Leanings(signs(receivers, weights if parts else 0), leaning, felt, nobody, seats)
 
 
 def signs(receivers: int, weights: int, secret: int = 0) -> Tensor:
@@ -70,6 +78,74 @@ def signs(receivers: int, weights: int, secret: int = 0) -> Tensor:
     """
     drawn = torch.randint(0, 2, (weights,), generator=torch.Generator().manual_seed(secret), dtype=torch.int8)
     return (2 * drawn - 1).expand(receivers, -1).clone()
+
+
+def follow(
+    before: Leanings,
+    previous: Tensor,
+    learned: Tensor,
+    sent: Tensor,
+    longest: Tensor,
+    hears: Tensor,
+    heard: Tensor,
+    known: Tensor,
+    places: Tensor | None = None,
+    *,
+    alike: float,
+) -> Leanings:
+    """What receivers remember after this round, and who is in another camp now.
+
+    Whoever was trusted in the round before leans on the receiver, and so does, unheard, who is in another camp: once it
+    leans as the others do it is heard again.
+
+    Args:
+        previous, learned, sent, longest, places: as in `lean`.
+        hears: whose message came. heard: who was trusted in the round before. known: who may be in a camp at all.
+            bool [receiver, sender]
+        alike: the least mean cosine of leanings inside a camp, as seen from the other.
+    """
+    felt, company = hears & (heard | before.apart), heard.sum(1, keepdim=True) > 1  # oneself and somebody else
+    if not before.seats.shape[1]:
+        leaning, told = lean(before, previous, learned, sent, longest, felt, company, places)
+        apart = other_camp(leaning, told, known, before.apart, alike)
+        return before._replace(leaning=leaning, felt=told, apart=apart)
+    seats = seated(before.seats, hears, felt)
+    fresh = torch.nn.functional.pad(seats != before.seats, (0, 1))
+    if fresh.any():
+        before = before._replace(leaning=before.leaning.masked_fill(fresh[..., None], 0.0), felt=before.felt * ~fresh)
+    taken, whose = seats >= 0, seats.clamp_min(0).long()
+
+    def here(table: Tensor) -> Tensor:
+        return table.gather(1, whose) & taken
+
+    messages = whose if places is None else places.gather(1, whose)
+    leaning, told = lean(before, previous, learned, sent, longest, here(felt), company, messages)
+    receiver, seat = other_camp(leaning, told, here(known), here(before.apart), alike).nonzero().T
+    apart = torch.zeros_like(before.apart)
+    apart[receiver, whose[receiver, seat]] = True
+    return before._replace(leaning=leaning, felt=told, apart=apart, seats=seats)
+
+
+def seated(seats: Tensor, hears: Tensor, felt: Tensor) -> Tensor:
+    """Whose leaning is in which place, once those that lean now and have none have taken one, in their order.
+
+    They take the places that are nobody's first, then those of senders that are not heard now, until there are none.
+
+    Args:
+        seats: int32 [receiver, seat]. hears, felt: bool [receiver, sender]
+    """
+    taken, whose = seats >= 0, seats.clamp_min(0).long()
+    have = torch.zeros_like(felt)
+    receiver, seat = taken.nonzero().T
+    have[receiver, whose[receiver, seat]] = True
+    wants = felt & ~have
+    hold = torch.where(taken, 1 + hears.gather(1, whose).int(), 0)  # 0 for nobody's, 1 not heard, 2 stays
+    order, free = hold.argsort(dim=1, stable=True), (hold < 2).sum(1, keepdim=True)
+    turn = wants.cumsum(1) - 1
+    receiver, sender = (wants & (turn < free)).nonzero().T
+    found = seats.clone()
+    found[receiver, order[receiver, turn[receiver, sender]]] = sender.int()
+    return found
 
 
 def lean(

@@ -61,8 +61,8 @@ class Record(NamedTuple):
     heard: who was trusted in the round before. bool [receiver, sender]
     known: who was ever trusted. bool [receiver, sender]
     verdict: 0 for none yet, CLEARED, AGAINST or AHEAD. uint8 [receiver, sender]
-    signs, leaning, felt, apart: what each sender has been pushing for, and who is in another camp (core/camps.py);
-        empty where nobody looks for camps.
+    signs, leaning, felt, apart, seats: what each sender has been pushing for, and who is in another camp
+        (core/camps.py); the first two are empty where nobody looks for camps.
     """
 
     course: Tensor
@@ -79,6 +79,7 @@ class Record(NamedTuple):
     leaning: Tensor
     felt: Tensor
     apart: Tensor
+    seats: Tensor
 
     @property
     def out(self) -> Tensor:
@@ -236,9 +237,6 @@ def part(
 ) -> Record:
     """The record after this round's pushes, and who is in another camp (core/camps.py).
 
-    Whoever was trusted in the round before leans on the receiver, and so does, unheard, who is in another camp: once it
-    leans as the others do it is heard again.
-
     Args:
         record: as `weigh` leaves it. The other arguments are those of `weigh`.
         alike: the least mean cosine of leanings inside a camp, as seen from the other.
@@ -248,12 +246,10 @@ def part(
         whose = _whose(senders, record)
         hears = (edges.float() @ whose) > 0
         places = ((edges * torch.arange(len(sent), device=sent.device)).double() @ whose.double()).long()
-    before = camps.Leanings(record.signs, record.leaning, record.felt, record.apart)
-    company = record.heard.sum(1, keepdim=True) > 1
-    those = hears & (record.heard | record.apart)
-    leaning, told = camps.lean(before, previous, learned, sent, record.longest, those, company, places)
-    apart = camps.other_camp(leaning, told, record.known & (record.verdict <= CLEARED), record.apart, alike)
-    return record._replace(leaning=leaning, felt=told, apart=apart)
+    before = camps.Leanings(*(getattr(record, name) for name in camps.Leanings._fields))
+    known = record.known & (record.verdict <= CLEARED)
+    given = (previous, learned, sent, record.longest, hears, record.heard, known, places)
+    return record._replace(**camps.follow(before, *given, alike=alike)._asdict())
 
 
 def move_on(record: Record, previous: Tensor, social: Tensor, trusted: Tensor, senders: Tensor | None = None) -> Record:
