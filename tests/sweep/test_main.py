@@ -55,6 +55,9 @@ def test_a_dry_run_goes_by_what_was_measured_if_anything_was(
     assert main([str(write(both)), "--dry-run", "--workers", "1"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("s0: finished\ns1: waiting\n1 cells of 4 rounds in all, 1 at a time: about 0 s, by what was")
+    assert "together" not in said
+    assert main([str(write(both)), "--dry-run", "--workers", "1", "--together", "2"]) == 0
+    assert capsys.readouterr().out == f"{said.strip()}; those that run together take less\n"
     assert main([str(write(one)), "--dry-run"]) == 0
     assert capsys.readouterr().out == "s0: finished\nnothing is left to do\n"
 

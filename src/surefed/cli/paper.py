@@ -66,7 +66,8 @@ def paper(
     for name, sweep in sweeps.items():
         place = out / sweep.folder_name
         if dry_run:
-            foresee(sweep, place, device, workers or default_size(sweep, device, gpu_share), Format.text)
+            size = workers or default_size(sweep, device, gpu_share)
+            foresee(sweep, place, device, size, Format.text, together=together)
             continue
         given: dict[str, Any] = {"device": device, "workers": workers, "ray": ray, "gpu_share": gpu_share}
         given["together"] = together

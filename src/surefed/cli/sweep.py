@@ -74,7 +74,8 @@ def sweep_command(
     grid = read_sweep(file, quick=quick, settings=settings or [])
     folder = out if out is not None else Path("runs") / grid.folder_name
     if dry_run:
-        foresee(grid, folder, device, workers or default_size(grid, device, gpu_share), format, only or ())
+        size = workers or default_size(grid, device, gpu_share)
+        foresee(grid, folder, device, size, format, only or (), together)
         return
     with progress(quiet=format is Format.json) as watch:
         board = run_sweep(
@@ -93,9 +94,11 @@ def sweep_command(
     show(board, format)
 
 
-def foresee(sweep: Sweep, folder: Path, device: str, size: int, format: Format, only: Sequence[str] = ()) -> None:
+def foresee(
+    sweep: Sweep, folder: Path, device: str, size: int, format: Format, only: Sequence[str] = (), together: int = 1
+) -> None:
     """Print the cells and what they would cost."""
-    board, cost = estimate(sweep, folder, device=device, size=size, only=only)
+    board, cost = estimate(sweep, folder, device=device, size=size, only=only, together=together)
     if format is Format.json:
         cells = [{"cell": name, "status": status} for name, status in board.status.items()]
         console.print_json({"title": sweep.title, "cells": cells, "seconds": board.left(), "estimate": cost})

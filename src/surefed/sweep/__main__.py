@@ -62,7 +62,7 @@ def main(words: Sequence[str] | None = None) -> int:
         out = given.out or Path("runs") / sweep.folder_name
         if given.dry_run:
             size = given.workers or default_size(sweep, given.device, given.gpu_share)
-            board, cost = estimate(sweep, out, device=given.device, size=size, only=given.only)
+            board, cost = estimate(sweep, out, device=given.device, size=size, only=given.only, together=given.together)
             print("\n".join([f"{name}: {board.status[name]}" for name in board.status] + [cost]))
             return 0
         board = run_sweep(

@@ -15,6 +15,8 @@ from surefed.sweep.events import Bundle, Event, order
 
 STOP = ".stop"
 """While this file is in the sweep's folder, running cells save a checkpoint and end."""
+STARTS = 2
+"""How often a cluster on this machine may be begun: beside other work the first start can take too long for Ray."""
 
 
 class Cluster:
@@ -42,13 +44,22 @@ class Cluster:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # cells on CPUs see GPUs and leave them alone
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody outside is told
         given: dict[str, Any] = {"include_dashboard": False} if address == "local" else {"address": address}
-        try:
-            self.ray.init(**given, logging_level=logging.ERROR, log_to_driver=False)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-            raise ConfigError(
-                f"cannot reach a Ray cluster at {address!r} ({reason}); `--ray local` starts one"
-            ) from error
+        for left in reversed(range(STARTS if address == "local" else 1)):
+            try:
+                self.ray.init(**given, logging_level=logging.ERROR, log_to_driver=False)
+                return
+            except (ConnectionError, ValueError, RuntimeError) as error:
+                reason = str(error).splitlines()[0]
+                raise ConfigError(
+                    f"cannot reach a Ray cluster at {address!r} ({reason}); `--ray local` starts one"
+                ) from error
+            except Exception as error:  # Ray has no type for a start that took more than the 30 s it waits
+                self.ray.shutdown()
+                if not left:
+                    raise ConfigError(
+                        f"Ray did not start ({str(error).strip()}); try again when the machine has less to do, or go "
+                        "without --ray: cells then run in processes of this machine"
+                    ) from error
 
     def start(self, bundle: Bundle) -> None:
         """Hand a cell to the cluster; bundles are of one."""

@@ -18,10 +18,13 @@ ROUNDS = 3
 """Rounds of one cell that are timed where nothing was measured before; the first of them does not count."""
 
 
-def estimate(sweep: Sweep, out: Path, *, device: str, size: int, only: Sequence[str] = ()) -> tuple[Board, str]:
+def estimate(
+    sweep: Sweep, out: Path, *, device: str, size: int, only: Sequence[str] = (), together: int = 1
+) -> tuple[Board, str]:
     """How far the cells are, and a sentence on how long the rest will take.
 
-    It goes by what was measured in the folder or, failing that, by a few rounds of the first cell, played here.
+    It goes by what was measured in the folder or, failing that, by a few rounds of the first cell, played here. What
+    running cells together saves is not foreseen, but said.
     """
     board = Board.look(Folder(out, sweep), size, only)
     todo = [board.cells[name] for name in board.todo()]
@@ -33,7 +36,8 @@ def estimate(sweep: Sweep, out: Path, *, device: str, size: int, only: Sequence[
         by = f"if all cells cost what {todo[0].name} costs, {board.speed[kind(todo[0])]:.3g} s a round on this machine"
     rounds = sum(cell.experiment.rounds - board.round.get(cell.name, 0) for cell in todo)
     left = duration(board.left() or 0.0)
-    return board, f"{len(todo)} cells of {rounds} rounds in all, {size} at a time: about {left}, {by}"
+    less = "; those that run together take less" if together > 1 else ""
+    return board, f"{len(todo)} cells of {rounds} rounds in all, {size} at a time: about {left}, {by}{less}"
 
 
 def seconds_a_round(cell: Cell, device: str) -> float:
