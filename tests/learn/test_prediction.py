@@ -4,10 +4,14 @@ import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 from surefed.core import Belief, Stream
-from surefed.learn import Network, accuracy, log_loss, predict
+from surefed.learn import Network, accuracy, distinct, log_loss, predict
+
+SEEDS = st.integers(0, 2**20)
 
 
 def test_draws_average_probabilities_not_scores(rng: torch.Generator) -> None:
@@ -33,6 +37,29 @@ def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch, rng: tor
     whole = predict(network, belief, inputs)
     monkeypatch.setattr("surefed.learn.prediction.WORK", {"cpu": 1})
     assert torch.allclose(whole, predict(network, belief, inputs))
+
+
+def test_distinct_rows_by_hand() -> None:
+    one, other, third = [1.0, 2.0, 3.0], [1.0, 2.0, 4.0], [math.nan, 0.0, 0.0]
+    first, place = distinct(torch.tensor([other, one, other, third, one, third]))
+    assert sorted(first.tolist()) == [0, 1, 3]
+    assert first[place].tolist() == [0, 1, 0, 3, 1, 3]
+
+
+@pytest.mark.parametrize("rows", [[[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]], [[0.0, 0.0], [0.0, -0.0]], [[5.0]]])
+def test_rows_of_the_same_sum_that_differ_are_all_looked_at(rows: list[list[float]]) -> None:
+    first, place = distinct(torch.tensor(rows))
+    assert first.tolist() == place.tolist() == list(range(len(rows)))
+
+
+@given(seed=SEEDS)
+def test_distinct_rows_give_back_all(seed: int) -> None:
+    rng = torch.Generator().manual_seed(seed)
+    few = torch.randn(4, 3, generator=rng)
+    rows = few[torch.randint(0, 4, (150,), generator=rng)]
+    first, place = distinct(rows)
+    assert torch.equal(rows[first][place], rows)
+    assert len(first) == len(torch.unique(rows, dim=0))
 
 
 def test_scores_worked_by_hand() -> None:

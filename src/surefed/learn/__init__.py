@@ -8,7 +8,7 @@ from surefed.learn.ivon import Ivon
 from surefed.learn.likelihood import Categorical, Figure, Gaussian, Likelihood, accuracy, log_loss, losses
 from surefed.learn.masks import Masks
 from surefed.learn.point import Point
-from surefed.learn.prediction import predict
+from surefed.learn.prediction import distinct, predict
 from surefed.learn.variational import KLWeights, Prior, Variational, kl_shares
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Variational",
     "Watch",
     "accuracy",
+    "distinct",
     "draw_batches",
     "kl_shares",
     "log_loss",

@@ -15,6 +15,8 @@ from surefed.learn.functional import Network
 WORK = {"cpu": 1 << 17, "cuda": 1 << 26}
 """Input numbers times rows that go through the network in one call: a large test set goes through one row after the
 other, where a row fills the machine by itself; a small one through many rows at once."""
+BUNDLE = 64
+"""Rows that are compared at once."""
 
 
 @torch.no_grad()
@@ -50,6 +52,20 @@ def predict(
         found = (_outputs(network, weights, kept, inputs, length) for weights in drawn)
         done.append(network.likelihood.predictive(found))
     return torch.cat(done)
+
+
+def distinct(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """One row of each set of equal ones, and which of these every row is, bit for bit. int64 [distinct], [row]"""
+    bits = rows.contiguous().view(torch.int32)
+    _, place = bits.sum(1, dtype=torch.int64).unique(return_inverse=True)
+    everybody = torch.arange(len(rows), device=rows.device)
+    first = torch.full_like(everybody, len(rows)).scatter_reduce(0, place, everybody, "amin")[: int(place.max()) + 1]
+    if len(first) == len(rows):
+        return everybody, everybody
+    same = all(
+        torch.equal(part, bits[first[one]]) for part, one in zip(bits.split(BUNDLE), place.split(BUNDLE), strict=True)
+    )
+    return (first, place) if same else (everybody, everybody)  # else different rows have the same sum
 
 
 def _weights(belief: Belief, draws: int, noise: Stream | None, round: int) -> Iterator[Tensor]:

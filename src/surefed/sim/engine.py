@@ -10,7 +10,7 @@ from torch import Tensor
 
 from surefed.attacks import Scene, Sent
 from surefed.core import Belief
-from surefed.learn import Lesson, Rows, draw_batches, early_stop, outputs, predict, values_at_once
+from surefed.learn import Lesson, Rows, distinct, draw_batches, early_stop, outputs, predict, values_at_once
 from surefed.rules import Inspection, Outcome, Receivers
 from surefed.sim.replay import Replay, steady, without_host
 from surefed.sim.setup import Group, Setup
@@ -46,9 +46,15 @@ def local(setup: Setup, world: World) -> Belief | None:
 
 
 def predictions(setup: Setup, world: World, group: Group, inputs: Tensor, *, draws: int = 0) -> Tensor:
-    """What everybody's belief of one group predicts for the same inputs. [client, sample, ...]"""
+    """What everybody's belief of one group predicts for the same inputs. [client, sample, ...]
+
+    Where all have pooled the same, one of them is asked.
+    """
     first = setup.groups.index(group) * setup.clients
     rows = world.rows[first : first + setup.clients]
+    if not draws and not setup.network.buffer_sizes:
+        some, place = distinct(rows.mean)
+        return predict(setup.network, rows.belief()[some], inputs)[place]
     noise = setup.streams["draws"]
     return predict(
         setup.network, rows.belief(), inputs, buffers=rows.buffers, draws=draws, noise=noise, round=world.round
