@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from surefed.core import camps, pushes
-from surefed.core.camps import SKETCH, Leanings, lean, other_camp, sketch
+from surefed.core.camps import other_camp
+from surefed.core.leanings import SKETCH, Leanings, begin, lean
 from surefed.core.pushes import AGAINST, APART, CLEARED, Record
 
 SEEDS = st.integers(0, 2**20)
@@ -201,69 +202,11 @@ def unit_of(one: Vector) -> Vector:
     return [value / length for value in one]
 
 
-def test_a_sketch_is_signed_sums_of_every_256th_weight() -> None:
-    means, signs = torch.randn(3, 700), camps.signs(1, 700)[0]
-    wanted = [[0.0] * SKETCH for _ in range(3)]
-    for row, line in zip(means.tolist(), wanted, strict=True):
-        for at, value in enumerate(row):
-            line[at % SKETCH] += value * int(signs[at])
-    assert torch.allclose(sketch(means, signs), torch.tensor(wanted), atol=1e-5)
-    assert torch.equal(sketch(means[:, :5], signs[:5])[:, :5], means[:, :5] * signs[:5])
-
-
-def test_products_of_sketches_are_those_of_the_vectors() -> None:
-    """On average over the signs, and in one of twenty to twice 1 / sqrt(256) of the lengths."""
-    one, other = torch.randn(2, 5000, generator=torch.Generator().manual_seed(0)) + 0.5
-    off = []
-    for secret in range(200):
-        a, b = sketch(torch.stack((one, other)), camps.signs(1, 5000, secret)[0])
-        off.append(float(a @ b - one @ other) / float(one.norm() * other.norm()))
-    assert abs(sum(off) / 200) < 4 / math.sqrt(SKETCH * 200)
-    assert sum(abs(value) > 2 / math.sqrt(SKETCH) for value in off) <= 20
-
-
-@given(seed=SEEDS, share=st.sampled_from([0.1, 0.7]))
-def test_leanings_are_those_of_a_plain_loop(seed: int, share: float) -> None:
-    """Where a tenth of the pairs count, only these are looked at."""
-    rng = torch.Generator().manual_seed(seed)
-    before = camps.begin(3, 4, 300)._replace(
-        leaning=torch.randn(3, 5, SKETCH, generator=rng), felt=torch.rand(3, 5, generator=rng)
-    )
-    previous, learned = (torch.randn(3, 300, generator=rng) for _ in range(2))
-    sent = torch.randn(4, 300, generator=rng) * torch.tensor([1.0, 10.0, 0.1, 1.0])[:, None]
-    longest, felt = 5 + 30 * torch.rand(3, 1, generator=rng), torch.rand(3, 4, generator=rng) < share
-    company = torch.tensor([[True], [False], [share > 0.5]])
-    leaning, told = lean(before, previous, learned, sent, longest, felt, company)
-    signs = before.signs[0]
-    for i in range(3):
-        for j in range(5):
-            message = learned[i] if j == 4 else sent[j]
-            counts = bool(company[i]) and (j == 4 or bool(felt[i, j]))
-            push = sketch(message[None], signs)[0] - sketch(previous[i : i + 1], signs)[0]
-            push *= min(1.0, float(longest[i]) / float(push.norm()))
-            wanted = 0.98 * before.leaning[i, j] + 0.02 * push if counts else before.leaning[i, j]
-            assert torch.allclose(leaning[i, j], wanted, atol=1e-4)
-            assert float(told[i, j]) == pytest.approx(
-                0.98 * float(before.felt[i, j]) + 0.02 if counts else float(before.felt[i, j]), abs=1e-6
-            )
-
-
-def test_a_lie_of_3e38_leaves_numbers() -> None:
-    before = camps.begin(1, 2, 300)
-    sent = torch.tensor([[3e38], [-3e38]]).expand(-1, 300)
-    everybody = torch.ones(1, 2, dtype=torch.bool)
-    leaning, _ = lean(
-        before, torch.zeros(1, 300), torch.ones(1, 300), sent, torch.ones(1, 1), everybody, everybody[:, :1]
-    )
-    assert leaning.isfinite().all()
-    assert leaning.norm(dim=2).max() <= 0.0201
-
-
 def test_nothing_of_it_waits_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Meta tensors have no values to look at; they are to be taken for a GPU's."""
-    monkeypatch.setattr(camps, "few", lambda edges: False)
+    monkeypatch.setattr("surefed.core.leanings.few", lambda edges: False)
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
-    before = Leanings(*(value.to("meta") for value in camps.begin(5, 5, 600)))
+    before = Leanings(*(value.to("meta") for value in begin(5, 5, 600)))
     means, some = torch.zeros(5, 600, device="meta"), torch.ones(5, 5, dtype=torch.bool, device="meta")
     leaning, felt = lean(before, means, means, means, means[:, :1], some, some[:, :1])
     assert other_camp(leaning, felt, some, some, 0.75).shape == (5, 5)
@@ -313,7 +256,7 @@ def test_nobody_parts_where_nobody_lies() -> None:
 def test_messages_are_found_by_who_sent_them(sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     order = torch.tensor([3, 0, 7, 1, 6, 2, 5, 4])
     one = met(30, backdoor=BACKDOOR)
-    monkeypatch.setattr(camps, "few", lambda edges: sparse)
+    monkeypatch.setattr("surefed.core.leanings.few", lambda edges: sparse)
     other = met(30, backdoor=BACKDOOR, senders=order)
     assert torch.equal(one.apart, other.apart)
     assert torch.allclose(one.leaning, other.leaning)
@@ -324,37 +267,6 @@ def test_a_verdict_goes_before_a_camp() -> None:
         verdict=torch.tensor([[CLEARED, AGAINST, 0]], dtype=torch.uint8), apart=torch.ones(1, 3, dtype=torch.bool)
     )
     assert record.out.tolist() == [[APART, AGAINST, APART]]
-
-
-def test_without_camps_nothing_is_kept() -> None:
-    record = pushes.begin(3, 4, 1000, parts=False)
-    assert record.leaning.numel() == record.signs.numel() == 0
-    assert not record.out.any()
-
-
-def test_seats_by_hand() -> None:
-    """Seats of 3, nobody and 0; 3 is not heard now. 1, 2 and 4 lean anew: the empty seat, that of 3, and none."""
-    hears = torch.tensor([[True, True, True, False, True]])
-    seats = torch.tensor([[3, -1, 0]], dtype=torch.int32)
-    felt = torch.tensor([[True, True, True, False, True]])
-    assert camps.seated(seats, hears, felt).tolist() == [[2, 1, 0]]
-    assert camps.seated(seats, hears, felt & False).tolist() == [[3, -1, 0]]
-
-
-@given(seed=SEEDS)
-def test_seats_are_those_of_a_plain_loop(seed: int) -> None:
-    rng = torch.Generator().manual_seed(seed)
-    seats = torch.stack([torch.randperm(9, generator=rng)[:4] for _ in range(5)]).int()
-    seats[torch.rand(5, 4, generator=rng) < 0.3] = -1
-    hears = torch.rand(5, 9, generator=rng) < 0.6
-    felt = hears & (torch.rand(5, 9, generator=rng) < 0.6)
-    wanted = seats.tolist()
-    for row, mine in enumerate(wanted):
-        waiting = [j for j in range(9) if felt[row, j] and j not in mine]
-        unheard = [at for at, j in enumerate(mine) if j >= 0 and not hears[row, j]]
-        for at, j in zip([at for at, j in enumerate(mine) if j < 0] + unheard, waiting, strict=False):
-            mine[at] = j
-    assert camps.seated(seats, hears, felt).tolist() == wanted
 
 
 def parish(rounds: int) -> Record:
@@ -375,8 +287,8 @@ def parish(rounds: int) -> Record:
 
 def test_who_has_seats_for_all_that_it_hears_needs_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = parish(35)
-    monkeypatch.setattr(camps, "ROOM", 0)
-    monkeypatch.setattr(camps, "SEATS", 8)
+    monkeypatch.setattr("surefed.core.leanings.ROOM", 0)
+    monkeypatch.setattr("surefed.core.leanings.SEATS", 8)
     seated = parish(35)
     assert (whole.seats.shape, seated.seats.shape) == ((16, 0), (16, 8))
     assert seated.leaning.shape == (16, 9, SKETCH)
@@ -386,17 +298,3 @@ def test_who_has_seats_for_all_that_it_hears_needs_no_more(monkeypatch: pytest.M
         whose = [*seated.seats[row].tolist(), 16]
         assert torch.allclose(seated.leaning[row], whole.leaning[row, whose])
         assert torch.allclose(seated.felt[row], whole.felt[row, whose])
-
-
-def test_a_new_sender_begins_with_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that is not heard any more loses its seat to one that is, and what was known of it."""
-    monkeypatch.setattr(camps, "ROOM", 0)
-    monkeypatch.setattr(camps, "SEATS", 2)
-    record = pushes.begin(1, 4, 10)._replace(heard=torch.ones(1, 4, dtype=torch.bool))
-    still, told = torch.zeros(1, 10), torch.ones(4, 10)
-    for heard in ([True, True, False, False], [True, False, False, True]):
-        hears = torch.tensor([heard])
-        record = pushes.weigh(record, still, told[:1], told, hears, hears, against=0.0, ahead=0.0)
-        record = pushes.part(record, still, told[:1], told, hears, alike=0.75)
-    assert record.seats.tolist() == [[0, 3]]
-    assert record.felt[0].tolist() == pytest.approx([1 - 0.98**2, 0.02, 1 - 0.98**2])

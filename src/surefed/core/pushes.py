@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from surefed.core import camps, cuda
+from surefed.core import camps, cuda, leanings
 from surefed.core.felt import SHORT, felt
 
 MEMORY = 0.98
@@ -94,12 +94,12 @@ def begin(receivers: int, senders: int, weights: int, *, parts: bool = True) -> 
     nobody = torch.zeros(receivers, senders, dtype=torch.bool)
     verdict = torch.zeros_like(nobody, dtype=torch.uint8)
     tables = (torch.zeros(receivers, 1), along, pulled, weight, seen, nobody, nobody.clone(), verdict)
-    return Record(course, pull, *tables, *camps.begin(receivers, senders, weights, parts=parts))
+    return Record(course, pull, *tables, *leanings.begin(receivers, senders, weights, parts=parts))
 
 
 def keyed(record: Record, secret: int) -> Record:
     """The record of one that has not begun, with signs that only it knows: who knows them can hide from sketches."""
-    return record._replace(signs=camps.signs(len(record.signs), record.signs.shape[1], secret))
+    return record._replace(signs=leanings.signs(len(record.signs), record.signs.shape[1], secret))
 
 
 def weigh(
@@ -246,7 +246,7 @@ def part(
         whose = _whose(senders, record)
         hears = (edges.float() @ whose) > 0
         places = ((edges * torch.arange(len(sent), device=sent.device)).double() @ whose.double()).long()
-    before = camps.Leanings(*(getattr(record, name) for name in camps.Leanings._fields))
+    before = leanings.Leanings(*(getattr(record, name) for name in leanings.Leanings._fields))
     known = record.known & (record.verdict <= CLEARED)
     given = (previous, learned, sent, record.longest, hears, record.heard, known, places)
     return record._replace(**camps.follow(before, *given, alike=alike)._asdict())
