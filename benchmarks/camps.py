@@ -38,7 +38,8 @@ def main() -> None:
     for number in range(1, asked.rounds + 1):
         trusted = play_round(setup, world).trusted
         record = world.state
-        theirs, alike = camps.parted(record.leaning, record.felt, record.known & (record.verdict <= 1))
+        known = record.known & (record.verdict <= 1)
+        theirs, alike, _ = camps.parted(record.leaning, record.felt, known, record.apart)
         ever = max(ever, float(alike[good].max()))
         if number % asked.every and number != asked.rounds:
             continue

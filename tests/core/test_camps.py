@@ -71,6 +71,37 @@ def test_camps_stay_apart_a_little_longer() -> None:
     assert judged(leanings, leanings[0], alike=limit - 1e-3) == []
 
 
+def test_the_own_camp_is_the_one_whose_middle_is_nearer() -> None:
+    """Nine of us and four liars that lean 2 together. Who leans 0.9 that way is one of us, who leans 1.1 is not.
+
+    Seen from the middle of all, at 0.6 and 0.7, both lean as the liars do.
+    """
+    leanings = two_camps(9, 4, way=2.0)
+    for way, wanted in ((0.9, [9, 10, 11, 12]), (1.1, list(range(1, 9)))):
+        leanings[0, 0] = way
+        assert judged(leanings, leanings[0], alike=0.6) == wanted
+
+
+def test_how_far_one_is_that_was_apart_by_hand() -> None:
+    """Three of us lean 1 each its own way, 3/2 in squares from the middle of the other two. Who leans 2 another way is
+    4 + 1/3 in squares from our middle: as seen from there we are alike by 4.333 / (4.333 + 1.5) = 26/35.
+    """
+    leanings = axes({1: 1.0}, {2: 1.0}, {3: 1.0}, {4: 2.0})
+    limit = 26 / 35 / camps.STAY
+    assert judged(leanings, leanings[0], alike=limit - 1e-3, before=(3,)) == [3]
+    assert judged(leanings, leanings[0], alike=limit + 1e-3, before=(3,)) == []
+    assert judged(leanings, leanings[0], alike=limit - 1e-3) == []
+    assert judged(leanings[1:], leanings[1], alike=limit - 1e-3, before=(2,)) == [], "two are too few to tell"
+
+
+def test_a_camp_that_falls_out_among_itself_is_not_heard_for_it() -> None:
+    """Four liars lean 3 each another way now; a fifth leans as little as we do, and is heard again."""
+    leanings = axes(*({1 + at: 1.0} for at in range(5)), *({10 + at: 3.0} for at in range(4)), {20: 1.0})
+    assert judged(leanings, leanings[0]) == []
+    assert judged(leanings, leanings[0], before=(5, 6, 7, 8, 9)) == [5, 6, 7, 8]
+    assert judged(leanings, leanings[0], before=(5, 6)) == [5, 6]
+
+
 def test_nobody_is_in_a_camp_where_all_differ_alike() -> None:
     leanings = torch.eye(12)
     assert judged(leanings, leanings[0], alike=0.3) == []
@@ -109,15 +140,19 @@ def made(seed: int) -> tuple[Tensor, Tensor]:
     return leanings, leanings[int(torch.randint(0, 10, (1,), generator=rng))] + 0.1 * torch.randn(30, generator=rng)
 
 
-@given(seed=SEEDS, alike=st.sampled_from([0.5, 0.75]))
-def test_it_is_what_plain_loops_find(seed: int, alike: float) -> None:
+@given(seed=SEEDS, alike=st.sampled_from([0.5, 0.75]), before=st.sets(st.integers(0, 9)))
+def test_it_is_what_plain_loops_find(seed: int, alike: float, before: set[int]) -> None:
     leanings, own = made(seed)
-    assert judged(leanings, own, alike=alike) == plainly(leanings.tolist(), own.tolist(), alike)
+    wanted = plainly(leanings.tolist(), own.tolist(), alike, before)
+    assert judged(leanings, own, alike=alike, before=tuple(before)) == wanted
 
 
 def test_some_of_these_have_camps_and_some_have_none() -> None:
     found = [bool(judged(*made(seed))) for seed in range(40)]
     assert 5 < sum(found) < 35
+    were = (0, 2, 4, 6)
+    some = [judged(*made(seed), alike=0.95, before=were) for seed in range(40)]
+    assert len({tuple(one) for one in some}) > 5, "some stay apart, others are heard again"
 
 
 @given(seed=SEEDS)
@@ -150,31 +185,48 @@ def test_whoever_is_not_known_does_not_count() -> None:
     assert not other_camp(rows, torch.ones(1, 9), known, ~known, 0.75).any()
 
 
-def plainly(leanings: list[Vector], own: Vector, alike: float) -> list[int]:
+def plainly(leanings: list[Vector], own: Vector, alike: float, before: set[int]) -> list[int]:
     """The same, number by number."""
     most = camps.FAR * math.sqrt(dot(own, own))
     leanings = [[value * min(1.0, most / math.sqrt(dot(one, one))) for value in one] for one in leanings]
     middle = mean(leanings)
     unit = [unit_of(minus(one, middle)) for one in leanings]
-    itself, size = unit_of(minus(own, middle)), range(len(leanings))
+    start, size = unit_of(minus(own, middle)), range(len(leanings))
     table = [[dot(one, other) for other in unit] for one in unit]
-    weights = [dot(one, itself) for one in unit]
+    weights = [dot(one, start) for one in unit]
     for _ in range(2**camps.SQUARINGS):
         weights = [dot(row, weights) for row in table]
         weights = unit_of(weights)
     score = [dot(row, weights) for row in table]
-    mine = sum(dot(one, itself) * weight for one, weight in zip(unit, weights, strict=True))
-    ordered, best, border = sorted(score), 0.0, math.inf
-    for k in range(2, len(score) - 1):
-        low, high = ordered[:k], ordered[k:]
+    order = sorted(size, key=lambda at: score[at])
+    best, parts = 0.0, ([], [])
+    for k in range(2, len(order) - 1):
+        low, high = ([score[at] for at in part] for part in (order[:k], order[k:]))
         between = (sum(low) / len(low) - sum(high) / len(high)) ** 2 * len(low) * len(high)
         if between > best:
-            best, border = between, (low[-1] + high[0]) / 2
-    theirs = [at for at in size if (score[at] > border) != (mine > border)]
+            best, parts = between, (order[:k], order[k:])
+    itself = min(size, key=lambda at: square(minus(leanings[at], own)))
+    away = [square(minus(own, mean([leanings[at] for at in part if at != itself]))) for part in parts]
+    theirs = sorted(at for at in parts[int(away[0] < away[1])] if at != itself)
     ours = [at for at in size if at not in theirs]
-    if min(len(ours), len(theirs)) < camps.LEAST:
-        return []
-    return theirs if min(cohesion(leanings, theirs, ours), cohesion(leanings, ours, theirs)) >= alike else []
+    if min(len(ours), len(theirs)) >= camps.LEAST:
+        together = min(cohesion(leanings, theirs, ours), cohesion(leanings, ours, theirs))
+        if together >= (camps.STAY * alike if before else alike):
+            return theirs
+    ours = [at for at in size if at not in before]
+    return [at for at in sorted(before) if stays(leanings, at, ours, sorted(before), camps.STAY * alike)]
+
+
+def stays(leanings: list[Vector], one: int, ours: list[int], others: list[int], alike: float) -> bool:
+    """Whether one that was in the other camp is so far from us, and nearer to them."""
+    if len(ours) < camps.LEAST:
+        return False
+
+    def away(at: int, camp: list[int]) -> float:
+        return square(minus(leanings[at], mean([leanings[other] for other in camp])))
+
+    far, usual = away(one, ours), sum(away(at, [other for other in ours if other != at]) for at in ours) / len(ours)
+    return away(one, others) < far and far / (far + usual) >= alike
 
 
 def cohesion(leanings: list[Vector], camp: list[int], others: list[int]) -> float:
@@ -187,6 +239,10 @@ def cohesion(leanings: list[Vector], camp: list[int], others: list[int]) -> floa
 
 def dot(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def square(one: Vector) -> float:
+    return dot(one, one)
 
 
 def minus(one: Vector, other: Vector) -> Vector:

@@ -79,62 +79,98 @@ def other_camp(leaning: Tensor, felt: Tensor, known: Tensor, apart: Tensor, alik
     """Who is in the other camp, if there are two: if both are at least so much `alike`, or STAY times that where there
     were two in the round before. The rest as in `parted`.
 
+    Where there were two and no two are found, whoever was in the other one is judged alone: it stays there while it is
+    nearer to that camp's middle than to ours, and so far from us that we are STAY times `alike` as seen from it. A camp
+    that falls out among itself is not to be heard for that.
+
     apart: who was in the other camp in the round before. bool [receiver, sender], and so is what is given back
     """
-    theirs, together = parted(leaning, felt, known)
-    return theirs & (together >= torch.where(apart.any(1), STAY * alike, alike))[:, None]
+    theirs, together, far = parted(leaning, felt, known, apart)
+    two = together >= torch.where(apart.any(1), STAY * alike, alike)
+    return torch.where(two[:, None], theirs, far >= STAY * alike)
 
 
-def parted(leaning: Tensor, felt: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+def parted(leaning: Tensor, felt: Tensor, known: Tensor, apart: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The best parting into the receiver's own camp and another, and how much alike the members of each are.
 
     Leanings count as at most FAR times as long as the receiver's own, so that one who leans far cannot hide all others.
-    Camps are sought along the axis on which they differ most, and parted where that explains most of it. How much alike
-    a camp is: the mean cosine over the pairs of its leanings, as seen from the middle of the other camp. (From the
-    middle of k others, leanings that have nothing in common have a cosine of 1 / (k + 1).)
+    Camps are sought along the axis on which they differ most, and parted where that explains most of it. The receiver's
+    own is the one whose middle, its own message aside, is nearer to what it pushes for itself. How much alike a camp
+    is: the mean cosine over the pairs of its leanings, as seen from the middle of the other camp. (From the middle of k
+    others, leanings that have nothing in common have a cosine of 1 / (k + 1).)
 
     Args:
         leaning, felt: as `lean` gives them.
-        known: who is looked at. bool [receiver, sender]
+        known: who is looked at. apart: who was in the other camp in the round before. bool [receiver, sender]
 
     Returns:
         who is in the other camp, bool [receiver, sender]; the lesser likeness of the two camps, 0 where one of them has
-        fewer than LEAST members. [receiver]
+        fewer than LEAST members [receiver]; how much alike those that were not apart are as seen from each that was,
+        as `_how_far` has it. [receiver, sender]
     """
     here = known & (felt[:, :-1] >= ENOUGH) & (felt[:, -1:] >= ENOUGH)
     if here.is_cuda and here.numel() <= cuda.DENSE:  # nothing that the host would have to wait for
-        return _parted(leaning, felt, here)
+        return _parted(leaning, felt, here, apart)
     most = max(1, int(here.sum(1).max()))
     order = here.int().sort(dim=1, descending=True, stable=True).indices[:, :most]  # whoever is looked at comes first
     step = max(1, PAIRS // ((most + 1) * max(most + 1, leaning.shape[2])))
-    theirs, together = torch.zeros_like(here), felt.new_zeros(len(felt), dtype=torch.float64)
+    theirs, far = torch.zeros_like(here), torch.zeros_like(here, dtype=torch.float64)
+    together = far.new_zeros(len(felt))
     for first in range(0, len(leaning), step):
         tile = slice(first, first + step)
-        columns = torch.cat((order[tile], torch.full_like(order[tile, :1], here.shape[1])), 1)
+        whose = order[tile]
+        columns = torch.cat((whose, torch.full_like(whose[:, :1], here.shape[1])), 1)
         rows = torch.arange(len(leaning), device=columns.device)[tile, None]
-        found, together[tile] = _parted(leaning[rows, columns], felt[rows, columns], here[rows, columns[:, :-1]])
-        theirs[tile] = theirs[tile].scatter(1, columns[:, :-1], found)
-    return theirs, together
+        given = leaning[rows, columns], felt[rows, columns], here[rows, whose], apart[rows, whose]
+        found, together[tile], away = _parted(*given)
+        theirs[tile] = theirs[tile].scatter(1, whose, found)
+        far[tile] = far[tile].scatter(1, whose, away)
+    return theirs, together, far
 
 
-def _parted(leaning: Tensor, felt: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
+def _parted(leaning: Tensor, felt: Tensor, here: Tensor, apart: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     mean = leaning.double() / felt.double().clamp_min(1e-9)[..., None]
     length = mean.norm(dim=2, keepdim=True)
     mean = mean * (FAR * length[:, -1:] / length.clamp_min(1e-30)).clamp_max(1.0)
     products = mean @ mean.mT  # [receiver, sender + 1, sender + 1], the receiver's own last
+    theirs = _far_side(products, here)
+    camps = torch.stack((theirs, here & ~theirs))  # [camp, receiver, sender]
+    together, size = _alike(products, camps, camps.flip(0)).amin(0), camps.sum(2).amin(0)
+    return theirs, torch.where(size >= LEAST, together, 0.0), _how_far(products, here & ~apart, here & apart)
+
+
+def _how_far(products: Tensor, ours: Tensor, were: Tensor) -> Tensor:
+    """How much alike `ours` are as seen from each that `were` apart, 0 where it is nearer to our middle than theirs.
+
+    With s the distance of one of `ours` from the middle of its fellows, and d that from their middle: what d^2 / (d^2 +
+    s^2) says, the mean cosine where fellows have nothing in common but the middle. 0 where they are fewer than LEAST.
+    """
+    from_us, from_them = (_squares(products, one)[:, :-1] for one in (ours, were))
+    many = ours.sum(1, keepdim=True).double()
+    of_fellows = (many / (many - 1).clamp_min(1)).square()  # how much farther than from the middle of all with oneself
+    usual = (from_us * ours).sum(1, keepdim=True) / many.clamp_min(1) * of_fellows
+    there = were & (many >= LEAST) & (from_them < from_us)
+    return torch.where(there, from_us / (from_us + usual).clamp_min(1e-30), 0.0)
+
+
+def _far_side(products: Tensor, here: Tensor) -> Tensor:
+    """Who is on the other side than the receiver itself, once senders are parted along the axis they differ on most."""
     table = _cosines(_from(products, here))
     own = table[:, -1, :-1] * here
     table = table[:, :-1, :-1] * _pairs(here)
     axis = table
     for _ in range(SQUARINGS):
         axis = axis @ axis
-    weights = axis @ own[..., None]  # of a sum of leanings along that axis, on the receiver's own side
-    score, mine = (table @ weights)[..., 0], own[:, None] @ weights
+    score = (table @ (axis @ own[..., None]))[..., 0]  # of a sum of leanings along that axis
     between, border = _border(score, here)
-    theirs = here & (between > 0) & ((score > border) != (mine[..., 0] > border))
-    camps = torch.stack((theirs, here & ~theirs))  # [camp, receiver, sender]
-    together, size = _alike(products, camps, camps.flip(0)).amin(0), camps.sum(2).amin(0)
-    return theirs, torch.where(size >= LEAST, together, 0.0)
+    side = here & (between > 0) & (score > border)
+    lengths = products.diagonal(dim1=1, dim2=2)
+    itself = (lengths - 2 * products[:, -1])[:, :-1].masked_fill(~here, torch.inf).argmin(1, keepdim=True)  # nearest
+    others = here.scatter(1, itself, False)
+    sides = torch.stack((side, here & ~side)) & others
+    away, nearer = (_squares(products, one)[:, -1] for one in sides)
+    theirs = torch.where((away < nearer)[:, None], sides[1], sides[0])
+    return theirs & (between > 0)
 
 
 def _border(score: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
@@ -168,6 +204,11 @@ def _from(products: Tensor, camp: Tensor) -> Tensor:
     there = (products[..., :-1] @ weights[..., None])[..., 0]  # products with the middle [..., receiver, vector]
     square = (there[..., :-1] * weights).sum(-1)
     return products - there[..., None] - there[..., None, :] + square[..., None, None]
+
+
+def _squares(products: Tensor, camp: Tensor) -> Tensor:
+    """Squared distances of vectors from the middle of some. [receiver, vector]; camp as in `_from`"""
+    return _from(products, camp).diagonal(dim1=-2, dim2=-1)
 
 
 def _cosines(products: Tensor) -> Tensor:
