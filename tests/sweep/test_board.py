@@ -3,8 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
-from surefed.sweep import Board, read_sweep
+from surefed.rules import Inspection
+from surefed.sim import play
+from surefed.sim.engine import play_round
+from surefed.sim.setup import Setup
+from surefed.sim.world import World
+from surefed.sweep import Board, estimate, read_sweep
 from surefed.sweep.board import duration, kind
 from surefed.sweep.folder import Folder
 
@@ -55,3 +61,24 @@ def test_a_band_that_measures_itself_is_another_kind(write: Write, tmp_path: Pat
 )
 def test_durations_for_people(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+def test_a_cell_is_timed_on_the_cores_it_would_have(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large cell takes its whole share; a small one runs on one thread, as it does when it is run."""
+    used: list[int] = []
+
+    def played(setup: Setup, world: World) -> Inspection:
+        used.append(torch.get_num_threads())
+        return play_round(setup, world)
+
+    monkeypatch.setattr(estimate, "play_round", played)
+    (cell,) = read_sweep(write("")).cells
+    before = torch.get_num_threads()
+    assert 0 < estimate.seconds_a_round(cell, "cpu", 3) < 60
+    assert set(used) == {1}
+    assert 2 <= len(used) <= estimate.ROUNDS
+    monkeypatch.setattr(play, "SMALL", 0)
+    monkeypatch.setattr(estimate, "LONG", 0.0)
+    assert estimate.seconds_a_round(cell, "cpu", 3) > 0
+    assert used[-2:] == [3, 3]
+    assert torch.get_num_threads() == before

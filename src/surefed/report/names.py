@@ -69,6 +69,7 @@ STUDIES = {
     "attacks": "Attacks made against SureFED, and others",
     "table": "Every rule under every attack",
     "sleepers": "Liars that are honest for 300 rounds",
+    "horizon": "8000 rounds, the paper's horizon",
     "camps": "How much alike camps must be",
     "camps_skewed": "Camps where honest labels are skewed",
     "camps_mnist": "Camps on few writers of MNIST",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +11,16 @@ import torch
 
 from surefed.sim.assemble import assemble
 from surefed.sim.engine import begin, play_round
+from surefed.sim.play import threads
 from surefed.sweep.board import Board, duration, kind
 from surefed.sweep.folder import Folder
 from surefed.sweep.grid import Cell, Sweep
+from surefed.sweep.processes import cores
 
-ROUNDS = 3
-"""Rounds of one cell that are timed where nothing was measured before; the first of them does not count."""
+ROUNDS = 50
+"""Rounds of one cell that are played where nothing was measured before, or fewer if they take long."""
+LONG = 1.0
+"""Seconds; two rounds are played in any case, and the first does not count."""
 
 
 def estimate(
@@ -32,7 +37,7 @@ def estimate(
         return board, "nothing is left to do"
     by = "by what was measured here before"
     if not board.speed:
-        board.speed[kind(todo[0])] = seconds_a_round(todo[0], device)
+        board.speed[kind(todo[0])] = seconds_a_round(todo[0], device, max(1, cores() // size))
         by = f"if all cells cost what {todo[0].name} costs, {board.speed[kind(todo[0])]:.3g} s a round on this machine"
     rounds = sum(cell.experiment.rounds - board.round.get(cell.name, 0) for cell in todo)
     left = duration(board.left() or 0.0)
@@ -40,14 +45,20 @@ def estimate(
     return board, f"{len(todo)} cells of {rounds} rounds in all, {size} at a time: about {left}, {by}{less}"
 
 
-def seconds_a_round(cell: Cell, device: str) -> float:
-    """Seconds that a round of a cell takes, evaluation left out."""
-    setup = assemble(cell.experiment, device=device)
-    world, times = begin(setup), []
-    for _ in range(ROUNDS):
-        before = time.perf_counter()
-        play_round(setup, world)
-        if setup.device.type == "cuda":
-            torch.cuda.synchronize(setup.device)
-        times.append(time.perf_counter() - before)
-    return sum(times[1:]) / len(times[1:])
+def seconds_a_round(cell: Cell, device: str, share: int) -> float:
+    """Seconds that a round of a cell usually takes, evaluation left out, on its share of the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(share)
+    try:
+        setup = assemble(cell.experiment, device=device)
+        world, times = begin(setup), list[float]()
+        with threads(world):
+            while len(times) < 2 or (len(times) < ROUNDS and sum(times[1:]) < LONG):
+                start = time.perf_counter()
+                play_round(setup, world)
+                if setup.device.type == "cuda":
+                    torch.cuda.synchronize(setup.device)
+                times.append(time.perf_counter() - start)
+    finally:
+        torch.set_num_threads(before)
+    return statistics.median(times[1:])
