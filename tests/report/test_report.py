@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -27,8 +28,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_runs_are_found_alone_or_in_a_folder(folder: Path, tmp_path: Path) -> None:
     assert [record.path.name for record in find([folder])] == ["a", "b", "c"]
     assert [record.path.name for record in find([folder / "b", folder / "a"])] == ["b", "a"]
+    deeper = tmp_path / "all" / "sweep"
+    deeper.parent.mkdir()
     with pytest.raises(RecordError, match="neither the folder of a run"):
         find([tmp_path])
+    copytree(folder, deeper)
+    assert [record.path for record in find([tmp_path])] == [deeper / name for name in "abc"]
+    with pytest.raises(RecordError, match="neither the folder of a run"):
+        find([tmp_path / "none"])
 
 
 def test_a_run_in_one_line(folder: Path) -> None:

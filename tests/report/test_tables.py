@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surefed.report import figures, paper_figures, provenance, tables
+from surefed.report import figures, paper_figures, provenance, studies, tables
 from surefed.report.gather import curve
 from surefed.report.groups import groups, mean
 from surefed.report.names import BASELINES, NON_STEALTHY
@@ -42,7 +42,7 @@ def texts(made: Sweep = BY_HAND) -> dict[str, dict[str, tuple[str, tuple[str, ..
 def test_accuracy_by_hand() -> None:
     told = texts()
     assert list(told) == ["SureFED", "Zeno", "mine"]
-    assert told["SureFED"]["Label flip"] == ("95.0", ("94.0 to 96.0", "paper 96, \u22121.0"))
+    assert told["SureFED"]["Label flip"] == ("95.0", ("94.0 to 96.0", "seed 0: 95.0", "paper 96, \u22121.0"))
     assert told["SureFED"]["Nobody lies"] == ("96.0", ("paper 96, 0.0",))  # one seed has no spread
     assert told["Zeno"]["Label flip"] == ("50.0", ("paper 82, \u221232.0",))
     assert told["mine"]["Label flip"] == ("70.0", ())  # the paper does not have it
@@ -55,6 +55,25 @@ def test_the_worst_case_leaves_trojan_and_peace_aside() -> None:
     assert told["SureFED"]["Worst case"] == ("80.0", ("ALIE", "paper 96, \u221216.0"))
     assert told["mine"]["Worst case"] == ("70.0", ("Label flip",))
     assert texts(sweep([cell("mine", "none", 0.9)]))["mine"]["Worst case"] == ("-", ())
+
+
+def test_methods_of_different_seeds_are_compared_by_those_that_all_have() -> None:
+    """SureFED has 90 and 80 on average; under seed 1, which is all that the other has, 80 and 90."""
+    cells = [cell("surefed", "alie", share, seed=at) for at, share in enumerate((0.95, 0.80, 0.95))]
+    cells += [cell("surefed", "gaussian", share, seed=at) for at, share in enumerate((0.75, 0.90, 0.75))]
+    cells += [cell("mine", "alie", 0.85, seed=1), cell("mine", "gaussian", 0.84, seed=1)]
+    told = texts(sweep(cells))
+    assert told["SureFED"]["ALIE"] == ("90.0", ("80.0 to 95.0", "seed 1: 80.0", "paper 96, \u22126.0"))
+    assert told["SureFED"]["Gaussian"] == ("80.0", ("75.0 to 90.0", "seed 1: 90.0", "paper 96, \u221216.0"))
+    assert told["SureFED"]["Worst case"] == ("80.0", ("Gaussian", "paper 96, \u221216.0"))  # 80 under seed 1 as well
+    assert told["mine"]["Worst case"] == ("84.0", ("Gaussian",))
+    (group,) = groups(sweep(cells))
+    assert "after “seed 1”" in tables.accuracy(group).note
+    (apart,) = groups(sweep([*cells, cell("zeno", "alie", 0.5, seed=0)]))
+    assert apart.shared() == frozenset()
+    assert not any("seed" in note for row in tables.accuracy(apart).rows for entry in row for note in entry.notes)
+    alone = texts(sweep(cells[:6]))  # all figures are of the same seeds
+    assert not any("seed" in note for _, notes in alone["SureFED"].values() for note in notes)
 
 
 def test_a_missing_cell_is_a_dash_beside_the_papers_figure() -> None:
@@ -127,7 +146,39 @@ def test_figures_have_room_for_many_attacks(tmp_path: Path) -> None:
     assert figures.trust(table, tmp_path) is not None
     cells = [cell("surefed", name, 0.9, labels={"study": "kappa"}, rule__kappa=k) for name in names for k in (2, 5)]
     (study,) = groups(sweep(cells, keys=("rule.kappa",)))
-    figures.study(study, tmp_path)
+    studies.study(study, tmp_path)
+    (plain,) = groups(sweep([cell(name, "alie", 0.9) for name in names for _ in range(2)]))
+    assert figures.heat(plain, tmp_path) is None, "one attack only"
+
+
+def test_a_study_of_a_backdoor_shows_it(tmp_path: Path) -> None:
+    """Settings that are no numbers have a row each, and a backdoor a panel of its own, with a mark per attack."""
+    cells = [
+        cell("surefed", attack, 0.9, labels={"study": "camps"}, figures={"backdoor": back}, data__partition=kind)
+        for attack, back in (("trojan", 0.25), ("neurotoxin", 0.5))
+        for kind in ("iid", "dirichlet")
+    ]
+    (group,) = groups(sweep(cells, keys=("data.partition",)))
+    picture = studies.study(group, tmp_path)
+    for text in (">iid<", ">dirichlet<", ">backdoor in %<", ">Trojan<", ">neurotoxin<"):
+        assert text in picture.svg
+    assert "accuracy and backdoor" in picture.title
+    (plain,) = groups(sweep([replace(one, row={**one.row, "backdoor": ""}) for one in cells], keys=("data.partition",)))
+    assert "backdoor" not in studies.study(plain, tmp_path).svg
+
+
+def test_numbers_stand_where_they_can_be_read() -> None:
+    from matplotlib.figure import Figure
+
+    def stand(*values: float) -> tuple[list[float], str]:
+        axes = Figure().subplots()
+        return studies._number_axis(axes, values, [str(value) for value in values]), axes.get_xscale()
+
+    assert stand(0.1, 0.2, 0.4) == ([0.1, 0.2, 0.4], "linear")
+    assert stand(2, 16, 200) == ([2.0, 16.0, 200.0], "log")
+    assert stand(0.9, 0.99, 0.999, 1.0) == ([0.0, 1.0, 2.0, 3.0], "linear")
+    assert stand(0.0, 1.0) == ([0.0, 1.0], "linear")
+    assert stand(3.0) == ([3.0], "linear")
 
 
 def test_a_cell_of_several_studies_is_in_each() -> None:

@@ -173,11 +173,12 @@ def list_command(
         return
     for group, known in chosen.items():
         console.out.print(group, style="bold")
+        room = max(map(len, known), default=0)
         for name, factory in known.items():
-            console.say(f"  {name:<12} {claim(factory)}")
+            console.say(f"  {name:<{room}} {claim(factory)}")
             settable = ", ".join(f"{option} = {_shown(at.default)}" for option, at in options(factory).items())
             if settable:
-                console.say(f"  {'':<12} {settable}")
+                console.say(f"  {'':<{room}} {settable}")
         if group in YOUR_OWN:
             console.say(f"  {YOUR_OWN[group]}")
 

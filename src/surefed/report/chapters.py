@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from surefed.report import figures, tables
+from surefed.report import figures, studies, tables
 from surefed.report.claims import Decided, decide
 from surefed.report.drawing import Picture
 from surefed.report.groups import Group, groups
@@ -77,7 +77,7 @@ def _part(group: Group, pictures: Path | None) -> Part:
     if pictures is None:
         return Part(group, title, found)
     if group.axes:
-        return Part(group, title, found, study=figures.study(group, pictures))
+        return Part(group, title, found, study=studies.study(group, pictures))
     if group.study and len(tables.methods(group)) * len(tables.attacks(group)) < 9:
         return Part(group, title, found, heat=figures.heat(group, pictures), panels=figures.curves(group, pictures))
     over = figures.trust(group, pictures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ STYLES: dict[str, tuple[str, str, float]] = {
     "surefed_without_camps": ("#0072B2", "--", 1.8),
     "surefed_paper": ("#0072B2", ":", 1.8),
     "surefed_unbounded": ("#56B4E9", "--", 1.8),
+    "surefed_unguarded": ("#0072B2", "-.", 1.8),
+    "surefed_drifting": ("#56B4E9", "-.", 1.8),
     "bayp2pfl": ("#D55E00", "-", 1.5),
     "zeno": ("#56B4E9", "-", 1.5),
     "trimmed_mean": ("#009E73", "-", 1.5),
@@ -51,7 +54,7 @@ class Picture:
 
 def style(method: str, at: int) -> tuple[str, str, float]:
     """The line of a method; one that is not known takes the `at`-th of the others."""
-    lines = ("-", "--", "-.")
+    lines = ("--", "-.", ":")
     return STYLES.get(method, (OTHERS[at % len(OTHERS)], lines[at // len(OTHERS) % 3], 1.4))
 
 
@@ -59,6 +62,11 @@ def words(text: str, longest: int = 60) -> str:
     """Text in one line, cut where it is too long; that it is no formula, `sheet` sees to."""
     text = "".join(sign if sign.isprintable() else "?" for sign in text)
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def folded(text: str, width: int = 28) -> str:
+    """Text in at most two lines, cut where it is longer."""
+    return "\n".join(textwrap.wrap(words(text, 2 * width), width, max_lines=2, placeholder="…"))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The figures of a page: curves, heat maps, whom people trust, and the studies."""
+"""The figures of a page: curves, heat maps and whom people trust. Those of studies are in report/studies.py."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surefed.report.drawing import GREY, INK, OTHERS, Picture, sheet, style, words, write
-from surefed.report.groups import Group, at, mean
+from surefed.report.drawing import GREY, INK, OTHERS, Picture, folded, sheet, style, words, write
+from surefed.report.groups import Group, mean
 from surefed.report.names import ATTACKS, CLEAN, METHODS, called
 from surefed.report.results import Cell
-from surefed.report.tables import attacks, caption, measure, methods, ours, where
+from surefed.report.tables import attacks, caption, measure, methods, ours, seeds_named, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CLOSE_TOGETHER = 15
-"""Points between the lowest and the highest figure of a study that would be lost on an axis from 0 to 100."""
+MANY = 8
+"""Attacks that lines can be told apart by; more are drawn as a map."""
 TRUSTED, LEFT_OUT = (0.0, 0.447, 0.698, 1.0), (0.6, 0.62, 0.65, 0.45)
 
 
-def averaged(cells: Iterable[Cell], series: str) -> list[tuple[int, float]]:
+Curve = list[tuple[int, float]]
+"""Rounds, and a share at each."""
+
+
+def averaged(cells: Iterable[Cell], series: str) -> Curve:
     """A curve over seeds, at the rounds that all of them have."""
     curves = [dict(found) for cell in cells if (found := cell.curve.points(series))]
     shared = sorted(set.intersection(*map(set, curves))) if curves else []
@@ -58,13 +62,13 @@ def _panel(group: Group, attack: str, series: str, title: str, what: str, folder
         axes.set_title(words(title))
         axes.set_xlabel("round")
         axes.set_ylabel(f"{what} in %")
-        axes.set_ylim(*_limits(axes))
+        axes.set_ylim(*limits(axes))
         axes.set_xlim(left=0)
         about = f"{caption(group)}: {what} over rounds, {title}"
         return write(figure, f"{group.name}-{series}-{attack}", about, folder, legend=axes)
 
 
-def _limits(axes: Axes) -> tuple[float, float]:
+def limits(axes: Axes) -> tuple[float, float]:
     """From 0 to 100, further down where R2 is below 0."""
     return (max(-100.0, min(-2.0, axes.get_ylim()[0])), 102.0)
 
@@ -75,20 +79,22 @@ def legend(group: Group) -> list[tuple[str, str, str]]:
 
 
 def heat(group: Group, folder: Path) -> Picture | None:
-    """Methods x attacks, shaded by accuracy; None where there is only one of either."""
+    """Methods x attacks, shaded by accuracy, of the seeds that all have; None where there is only one of either."""
     from matplotlib.figure import Figure
 
-    rows, columns = methods(group), attacks(group)
+    rows, columns, shared = methods(group), attacks(group), group.shared()
     if len(rows) < 2 or len(columns) < 2:
         return None
     with sheet():
-        figure = Figure(figsize=(2.2 + 0.85 * len(columns), 0.9 + 0.34 * len(rows)), layout="constrained")
+        wide = 0.85 if len(columns) <= MANY else 0.62
+        figure = Figure(figsize=(2.2 + wide * len(columns), 0.9 + 0.34 * len(rows)), layout="constrained")
         axes = figure.subplots()
         axes.grid(visible=False)
         shares = np.full((len(rows), len(columns)), np.nan)
         for row, method in enumerate(rows):
             for column, attack in enumerate(columns):
-                found = mean(where(group, method, attack))
+                cells = where(group, method, attack)
+                found = mean(cell for cell in cells if not shared or cell.count("seed") in shared)
                 if found is not None:
                     shares[row, column] = 100 * found.mean
         masked = np.ma.masked_invalid(shares)
@@ -100,24 +106,24 @@ def heat(group: Group, folder: Path) -> Picture | None:
             axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=8.5)
         axes.invert_yaxis()
         axes.set_xticks(
-            np.arange(len(columns)) + 0.5, [words(called(name, ATTACKS), 18) for name in columns], fontsize=8
+            np.arange(len(columns)) + 0.5, [words(called(name, ATTACKS), 24) for name in columns], fontsize=8
         )
-        axes.set_yticks(np.arange(len(rows)) + 0.5, [words(called(name, METHODS), 28) for name in rows])
-        if len(columns) > 8:
-            axes.tick_params(axis="x", rotation=35)
+        axes.set_yticks(np.arange(len(rows)) + 0.5, [folded(called(name, METHODS)) for name in rows])
+        if len(columns) > MANY:
+            axes.set_xticks(axes.get_xticks(), [text.get_text() for text in axes.get_xticklabels()], rotation=40,
+                            ha="right", rotation_mode="anchor", fontsize=8)  # fmt: skip
         axes.tick_params(length=0)
         for side in axes.spines.values():
             side.set_visible(False)
         bar = figure.colorbar(image, ax=axes, fraction=0.03, pad=0.01)
         assert bar.solids is not None
         bar.outline.set_visible(False)
-        return write(
-            figure, f"{group.name}-heat", f"{caption(group)}: final {measure(group)} in %, methods x attacks", folder
-        )
+        about = f"{caption(group)}: final {measure(group)} in %, methods x attacks"
+        return write(figure, f"{group.name}-heat", about + (f", {seeds_named(shared)}" if shared else ""), folder)
 
 
 def trust(group: Group, folder: Path) -> Picture | None:
-    """Whom SureFED's honest clients trust over rounds: malicious neighbours full, honest ones dashed."""
+    """Whom SureFED's honest clients trust over rounds: a line for each attack or, where they are many, a row."""
     from matplotlib.figure import Figure
 
     form = ours(group)
@@ -126,29 +132,50 @@ def trust(group: Group, folder: Path) -> Picture | None:
     if not found:
         return None
     with sheet():
-        figure = Figure(figsize=(8.6, _tall(len(found))), layout="constrained")
+        figure = Figure(figsize=(8.6, 0.9 + 0.2 * len(found) if len(found) > MANY else 2.9), layout="constrained")
         panels = figure.subplots(1, 2, sharey=True)
-        colours = ("#0072B2", *OTHERS)
-        for axes, series, title in zip(
-            panels, ("trusts_honest", "trusts_malicious"), ("honest neighbours", "malicious neighbours"), strict=True
+        for axes, series, whom in zip(
+            panels, ("trusts_honest", "trusts_malicious"), ("honest", "malicious"), strict=True
         ):
-            for place, (attack, cells) in enumerate(found):
-                line = averaged(cells, series)
-                if line:
-                    rounds, shares = zip(*line, strict=True)
-                    label, colour = words(called(attack, ATTACKS)), colours[place % len(colours)]
-                    dashes = ("-", "--", ":")[place % 3]
-                    axes.plot(
-                        rounds, [100 * share for share in shares], dashes, color=colour, label=label, linewidth=1.8
-                    )
-            axes.set_title(f"Trust in {title}")
+            lines = [averaged(cells, series) for _, cells in found]
+            (_rows if len(found) > MANY else _lines)(axes, [called(attack, ATTACKS) for attack, _ in found], lines)
+            axes.set_title(f"Trust in {whom} neighbours")
             axes.set_xlabel("round")
-            axes.set_xlim(left=0)
-            axes.set_ylim(-3, 103)
-        panels[0].set_ylabel("trusted in %")
-        panels[1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+        if len(found) > MANY:
+            bar = figure.colorbar(panels[1].collections[0], ax=panels, fraction=0.03, pad=0.01, label="trusted in %")
+            bar.outline.set_visible(False)
+        else:
+            panels[0].set_ylabel("trusted in %")
+            panels[1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
         about = f"{caption(group)}: whom honest clients trust, {called(form, METHODS)}"
         return write(figure, f"{group.name}-trust", about, folder)
+
+
+def _lines(axes: Axes, names: Sequence[str], lines: Sequence[Curve]) -> None:
+    """Shares over rounds, a line each."""
+    colours = ("#0072B2", *OTHERS)
+    for place, (name, line) in enumerate(zip(names, lines, strict=True)):
+        if line:
+            rounds, shares = zip(*line, strict=True)
+            dashes, percent = ("-", "--", ":")[place % 3], [100 * share for share in shares]
+            axes.plot(rounds, percent, dashes, color=colours[place % len(colours)], label=words(name), linewidth=1.8)
+    axes.set_xlim(left=0)
+    axes.set_ylim(-3, 103)
+
+
+def _rows(axes: Axes, names: Sequence[str], lines: Sequence[Curve]) -> None:
+    """Shares over rounds, a row each, shaded; the last share of each row is that of the rounds up to the end."""
+    axes.grid(visible=False)
+    for row, line in enumerate(lines):
+        if line:
+            ends = [round for round, _ in line]
+            edges = [2 * ends[0] - ends[1] if len(ends) > 1 else 0, *ends]
+            shades = np.array([[100 * share for _, share in line]])
+            axes.pcolormesh([max(0, edges[0]), *edges[1:]], [row, row + 1], shades, cmap="viridis", vmin=0, vmax=100)
+    axes.set_yticks(np.arange(len(names)) + 0.5, [words(name, 24) for name in names], fontsize=8)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(left=0)
+    axes.set_ylim(len(names), 0)
 
 
 def strips(group: Group, folder: Path) -> list[Picture]:
@@ -185,71 +212,3 @@ def _strip(group: Group, cell: Cell, folder: Path) -> Picture:
                 side.set(visible=True, color=GREY, linewidth=0.6)
         about = f"{caption(group)}: who trusts whom, {called(cell.method, METHODS)} under {name}"
         return write(figure, f"{group.name}-who-{cell.attack}", about, folder)
-
-
-def study(group: Group, folder: Path) -> Picture:
-    """Accuracy over the settings of a study: lines where these are numbers, else dots."""
-    from matplotlib.figure import Figure
-
-    rules, lies = methods(group), attacks(group)
-    pairs = [(m, a) for m in rules for a in lies if where(group, m, a)]
-    several = len({attack for _, attack in pairs}) > 1
-    settings = group.settings()
-    first = {setting: next(cell for cell in group.cells if group.setting(cell) == setting) for setting in settings}
-    numbers = len(group.axes) == 1 and all(_number(at(cell, group.axes[0])) for cell in first.values())
-    across = [float(at(first[setting], group.axes[0])) for setting in settings] if numbers else range(len(settings))
-    with sheet():
-        figure = Figure(figsize=(6.4, _tall(len(pairs))), layout="constrained")
-        axes = figure.subplots()
-        for method, attack in reversed(pairs):
-            found = [mean(where(group, method, attack, setting)) for setting in settings]
-            line = [(x, 100 * one.mean) for x, one in zip(across, found, strict=True) if one is not None]
-            colour, dashes, width = style(method, rules.index(method))
-            if later := lies.index(attack):
-                dashes = ("--", ":", "-.")[(later - 1) % 3]
-                colour = colour if len(rules) > 1 else OTHERS[later % len(OTHERS)]
-            label = called(method, METHODS) + (f", {called(attack, ATTACKS)}" if several else "")
-            steps = dashes if numbers else "none"
-            xs, ys = zip(*line, strict=True)
-            axes.plot(
-                xs, ys, linestyle=steps, color=colour, linewidth=width, marker="o", markersize=5, label=words(label)
-            )
-        if numbers and _spread(across):
-            axes.set_xscale("log")
-            axes.set_xticks(across, settings)
-            axes.minorticks_off()
-        elif numbers:
-            axes.set_xticks(across, settings)
-        else:
-            axes.set_xticks(across, [words(setting, 40).replace(", ", ",\n") for setting in settings], fontsize=8)
-            axes.set_xlim(-0.5, len(settings) - 0.5)
-        axes.set_xlabel(words(group.axis))
-        axes.set_ylabel(f"{measure(group)} in %" + (", axis cut" if _zoom(axes) else ""))
-        if len(pairs) > 1:
-            axes.legend(fontsize=8, reverse=True, loc="center left", bbox_to_anchor=(1, 0.5))
-        return write(
-            figure, f"{group.name}-study", f"{caption(group)}: final {measure(group)} over {group.axis}", folder
-        )
-
-
-def _tall(lines: int) -> float:
-    """The height of a figure with so many names beside it."""
-    return max(2.9, 0.6 + 0.17 * lines)
-
-
-def _zoom(axes: Axes) -> bool:
-    """Show 0 to 100, or only where the figures are when they are close together; whether it was the latter."""
-    heights = [float(y) for line in axes.get_lines() for y in np.atleast_1d(line.get_ydata())]
-    close = max(heights) - min(heights) < CLOSE_TOGETHER
-    axes.set_ylim(*((min(heights) - 3, min(102.0, max(heights) + 3)) if close else _limits(axes)))
-    return close
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _spread(across: Iterable[float]) -> bool:
-    """Whether numbers span so much that only a logarithmic axis shows them all."""
-    there = sorted(across)
-    return there[0] > 0 and there[-1] / there[0] >= 8

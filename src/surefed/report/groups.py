@@ -64,6 +64,13 @@ class Group:
                 parts.append(said(value) if alone else f"{axis.rpartition('.')[2]} {said(value)}")
         return ", ".join(parts) or "default"
 
+    def shared(self) -> frozenset[int]:
+        """The seeds of every method under every attack that it was run with."""
+        seeds: dict[tuple[str, str], set[int]] = {}
+        for cell in self.cells:
+            seeds.setdefault((cell.method, cell.attack), set()).add(cell.count("seed"))
+        return frozenset(set.intersection(*seeds.values())) if seeds else frozenset()
+
     @property
     def axis(self) -> str:
         """What is varied, in words."""

@@ -115,10 +115,12 @@ def _part(part: Part) -> str:
         text += ["<h3>Over rounds</h3>", _key(part), f"<div class=panels>{''.join(map(_figure, part.panels))}</div>"]
     text += [table.html() for table in others]
     if part.trust:
-        text.append(
-            "<h3>Who trusts whom</h3><p class=note>Receivers from top to bottom, senders from left to right, "
-            "malicious ones after the orange lines. Blue: trusted; grey: left out.</p>"
-        )
+        text.append("<h3>Who trusts whom</h3>")
+        if len(part.trust) > 1:  # pictures of who trusts whom, beside the curves
+            text.append(
+                "<p class=note>In squares: receivers from top to bottom, senders from left to right, malicious ones "
+                "after the orange lines. Blue: trusted; grey: left out.</p>"
+            )
         text += [_figure(picture, "roomy") for picture in part.trust]
     return "".join(text)
 

@@ -48,7 +48,8 @@ figure svg { display: block; width: 100%; height: auto; }
 figcaption { font-size: 0.82rem; color: var(--soft); }
 .panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: 0.6rem 1.4rem; }
 .panels figure { margin: 0; }
-.roomy { overflow-x: auto; } .roomy svg { width: var(--natural); max-width: max(100%, 34rem); }
+.roomy { overflow-x: auto; } .roomy svg { width: var(--natural); max-width: max(100%, 70rem); }
+#run tbody th { min-width: 9rem; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); gap: 0 2rem;
   align-items: start; }
 .pair > * { min-width: 0; } .single figure { max-width: 46rem; }

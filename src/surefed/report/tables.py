@@ -77,11 +77,15 @@ def attacks(group: Group) -> list[str]:
     return ordered(group.values("attack"), ATTACKS)
 
 
-def compared(figure: Mean | None, printed: Printed | None, *, quick: bool, heat: bool = True) -> Entry:
-    """A place of a table: ours, its spread, the paper's and the difference; rehearsals have no difference."""
+def compared(
+    figure: Mean | None, printed: Printed | None, *, quick: bool, heat: bool = True, beside: Sequence[str] = ()
+) -> Entry:
+    """A place of a table: ours, its spread, what else is to be said, the paper's and the difference; rehearsals have
+    no difference.
+    """
     if figure is None:
         return Entry("-", (f"paper {points(printed.share, 0)}",) if printed else (), "dim")
-    notes = [*spread(figure)]
+    notes = [*spread(figure), *beside]
     if printed is not None:
         difference = figure.mean - printed.share
         notes.append(f"paper {points(printed.share, 0)}" + ("" if quick else f", {signed(difference)}"))
@@ -90,36 +94,66 @@ def compared(figure: Mean | None, printed: Printed | None, *, quick: bool, heat:
 
 def accuracy(group: Group) -> Table:
     """Methods under attacks, and each method's worst case."""
-    columns = attacks(group)
+    columns, shared = attacks(group), group.shared()
     rows, tidy = [], []
     for method in methods(group):
-        row = [Entry(called(method, METHODS))]
+        row: list[Entry] = []
         figures: dict[str, Mean] = {}
+        alike: dict[str, Mean] = {}
         for attack in columns:
-            figure = mean(where(group, method, attack))
-            printed = paper_figures.accuracy(group.dataset, method, attack)
-            row.append(compared(figure, printed, quick=group.sweep.quick))
+            cells = where(group, method, attack)
+            figure, printed = mean(cells), paper_figures.accuracy(group.dataset, method, attack)
+            same = mean(cell for cell in cells if cell.count("seed") in shared)
+            row.append(compared(figure, printed, quick=group.sweep.quick, beside=_alike(figure, same, shared)))
             if figure is not None:
                 figures[attack] = figure
                 tidy.append(_tidy(group, method, attack, figure, printed))
-        rows.append([*row, _worst(group, method, figures), Entry(seeds(figures.values()))])
+            if same is not None:
+                alike[attack] = same
+        rows.append(
+            [Entry(called(method, METHODS)), _worst(group, method, figures, alike, shared),
+             Entry(seeds(figures.values())), *row]
+        )  # fmt: skip
+    several = any(note.startswith("seed") for row in rows for entry in row for note in entry.notes)
     return Table(
         f"{group.name}-accuracy",
         f"{caption(group)}: final {measure(group)} of honest clients in %",
-        ["Method", *(called(attack, ATTACKS) for attack in columns), "Worst case", "Seeds"],
+        ["Method", "Worst case", "Seeds", *(called(attack, ATTACKS) for attack in columns)],
         rows,
         "Mean over seeds, below it the lowest and the highest seed where there are several, then what the paper prints "
-        "and the difference in points. Worst case: the lowest of the row, Trojan and nobody lying aside.",
+        "and the difference in points. Worst case: the lowest of the row, Trojan and nobody lying aside."
+        + several
+        * f" Rows of fewer seeds are to be compared with what stands after “{seeds_named(shared)}”.",
         tidy,
     )
 
 
-def _worst(group: Group, method: str, figures: dict[str, Mean]) -> Entry:
+def seeds_named(shared: Iterable[int]) -> str:
+    """Some seeds, for people."""
+    told = sorted(shared)
+    return f"seed{'s' if len(told) > 1 else ''} {', '.join(map(str, told))}"
+
+
+def _alike(figure: Mean | None, same: Mean | None, shared: frozenset[int]) -> tuple[str, ...]:
+    """The figure of the seeds that all methods have, where a method has more."""
+    if figure is None or same is None or figure.seeds == same.seeds:
+        return ()
+    return (f"{seeds_named(shared)}: {points(same.mean)}",)
+
+
+def _worst(
+    group: Group, method: str, figures: dict[str, Mean], alike: dict[str, Mean], shared: frozenset[int]
+) -> Entry:
     hostile = {attack: figure.mean for attack, figure in figures.items() if attack not in (CLEAN, TROJAN)}
     if not hostile:
         return Entry("-", tone="dim")
     attack = min(hostile, key=lambda name: hostile[name])
     notes = [called(attack, ATTACKS)]
+    same = min((alike[name].mean for name in hostile if name in alike), default=hostile[attack])
+    if any(_alike(figures[name], alike.get(name), shared) for name in hostile) and points(same) != points(
+        hostile[attack]
+    ):
+        notes.append(f"{seeds_named(shared)}: {points(same)}")
     printed = paper_figures.worst(group.dataset, method)
     if printed is not None:
         difference = "" if group.sweep.quick else f", {signed(hostile[attack] - printed.share)}"
@@ -180,7 +214,9 @@ def detection(group: Group) -> Table | None:
         ["Method", "Attack", "Trusts honest", "Trusts malicious", "Precision", "Recall"],
         rows,
         "Shares of an honest client's neighbours. Precision: of the distrusted, how many are malicious. Recall: of the "
-        "malicious, how many are distrusted. Cells in which nobody was ever left out, and bounds, are not listed.",
+        "malicious, how many are distrusted. Cells in which nobody was ever left out, and bounds, are not listed. Who "
+        "sends what is no number is left out by every rule, so one without a defence may leave out liars, and those "
+        "whom they have ruined.",
         words=frozenset({0, 1}),
     )
 

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-import platform
-import shlex
 import signal
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from types import FrameType
@@ -30,6 +25,7 @@ from surefed.sweep.events import Backend, Event
 from surefed.sweep.folder import Folder
 from surefed.sweep.grid import Cell, Sweep
 from surefed.sweep.processes import Processes, cores
+from surefed.sweep.session import session
 
 Watch = Callable[[Board, str | None], None]
 """Called about twice a second, and with a sentence whenever something happened."""
@@ -97,7 +93,7 @@ def run_sweep(
         board = Board.look(folder, only=only)
         drive = _Drive(folder, board, watch or (lambda board, said: None), until, together, device)
         if drive.queue:
-            folder.write_grid(_session(device))
+            folder.write_grid(session(device))
             backend = _backend(path, sweep, device, workers, ray, gpu_share)
             board.size = min(backend.size, len(drive.queue))
             try:
@@ -271,18 +267,6 @@ def _figures(row: dict[str, Any]) -> str:
     ]
     shares = [f"{100 * row[key]:.0f}" if row[key] is not None else "-" for key in ("trusts_honest", "trusts_malicious")]
     return ": " + ", ".join([*words, f"trusts {'/'.join(shares)} % of honest/malicious"])
-
-
-def _session(device: str) -> dict[str, Any]:
-    """Where, when and with what a part of the sweep was run."""
-    return {
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "device": device,
-        "machine": platform.machine(),
-        "versions": {name: version(name) for name in ("surefed", "torch", "numpy")}
-        | {"python": platform.python_version()},
-    }
 
 
 @contextmanager
