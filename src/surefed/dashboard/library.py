@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
 from surefed.dashboard.run import Run, stamp_of
-from surefed.records.folder import RUN
+from surefed.records.folder import RUN, below
 
 SWEEP, CELLS = "sweep.json", "cells.csv"
-DEPTH = 4
-"""How deep below a given folder runs are looked for."""
 MOST = 5000
 """Runs that are shown; a folder with more is cut there."""
 PACE = 0.7
@@ -80,11 +78,12 @@ class Library:
     def _look(self) -> Found:
         found = Found()
         for label, root in self._roots.items():
-            for path, is_run in _below(root, DEPTH):
+            for path in below(root):
                 parts = path.relative_to(root).parts
                 id = "/".join((label, *parts))
-                if not is_run:
-                    found.groups.setdefault(id, Group(path)).planned = True
+                if not (path / RUN).is_file():
+                    if (path / SWEEP).is_file():
+                        found.groups.setdefault(id, Group(path)).planned = True
                     continue
                 if len(found.runs) >= MOST:
                     found.cut = True
@@ -107,20 +106,3 @@ def _roots(paths: Iterable[Path]) -> dict[str, Path]:
             label = f"{name}-{number}"
         roots[label] = path
     return roots
-
-
-def _below(folder: Path, depth: int) -> Iterator[tuple[Path, bool]]:
-    """In and below a folder, by name: runs (True), whose folders are not looked into, and planned sweeps (False)."""
-    if (folder / RUN).is_file():
-        yield folder, True
-        return
-    if (folder / SWEEP).is_file():
-        yield folder, False
-    if depth == 0:
-        return
-    try:
-        inner = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    except OSError:
-        return
-    for entry in inner:
-        yield from _below(entry, depth - 1)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,21 @@ EXPERIMENT, RUN, ROUNDS, TIMING, RESULT = (
     "experiment.toml", "run.json", "rounds.jsonl", "timing.jsonl", "result.json",
 )  # fmt: skip
 CHECKPOINT = "checkpoint.safetensors"
+DEPTH = 4
+"""How deep below a given folder runs are looked for."""
+
+
+def below(folder: Path, depth: int = DEPTH) -> Iterator[Path]:
+    """A folder and those below it, by name; those of runs are not looked into, nor those that are hidden or closed."""
+    yield folder
+    if depth == 0 or (folder / RUN).is_file():
+        return
+    try:
+        inner = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    except OSError:
+        return
+    for entry in inner:
+        yield from below(entry, depth - 1)
 
 
 @dataclass(frozen=True)

@@ -7,32 +7,20 @@ from typing import Any
 
 from surefed.core import RecordError
 from surefed.records import Record, read
-from surefed.records.folder import RUN
+from surefed.records.folder import RUN, below
 from surefed.report.history import apart_since, fall, notices
 from surefed.report.score import measure_of
-
-DEPTH = 4
-"""How deep below a given folder records are looked for."""
 
 
 def find(paths: list[Path]) -> list[Record]:
     """The records at these paths: each the folder of a run, or a folder below which there are such folders."""
     records = []
     for path in paths:
-        inner = _below(path, DEPTH)
+        inner = [folder for folder in below(path) if (folder / RUN).is_file()]
         if not inner:
             raise RecordError(f"{path} is neither the folder of a run nor a folder of runs")
         records += [read(at) for at in inner]
     return records
-
-
-def _below(path: Path, depth: int) -> list[Path]:
-    if (path / RUN).is_file():
-        return [path]
-    if not depth or not path.is_dir():
-        return []
-    inner = sorted(at for at in path.iterdir() if not at.name.startswith(".") and at.is_dir() and not at.is_symlink())
-    return [found for at in inner for found in _below(at, depth - 1)]
 
 
 def summary(record: Record) -> dict[str, Any]:
