@@ -185,6 +185,31 @@ def test_whoever_is_not_known_does_not_count() -> None:
     assert not other_camp(rows, torch.ones(1, 9), known, ~known, 0.75).any()
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_camps_part_in_a_captured_round_as_on_a_cpu() -> None:
+    clients, weights, rng = 50, 9000, torch.Generator().manual_seed(0)
+    leaning = torch.randn(clients, clients + 1, SKETCH, generator=rng)
+    leaning[:, 30:50] += 3 * torch.randn(SKETCH, generator=rng)
+    edges = torch.ones(clients, clients, dtype=torch.bool)
+    told, longest = torch.ones(clients, clients + 1), torch.full((clients, 1), 30.0)
+    record = pushes.begin(clients, clients, weights)
+    record = record._replace(heard=edges, known=edges, leaning=leaning, felt=told, longest=longest)
+    means = [torch.randn(clients, weights, generator=rng) for _ in range(3)]
+    wanted = pushes.part(record, *means, edges, alike=0.75)
+    assert wanted.apart.any()
+    there, given = Record(*(value.cuda() for value in record)), [one.cuda() for one in (*means, edges)]
+    played = pushes.part(there, *given, alike=0.75)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = pushes.part(there, *given, alike=0.75)
+    graph.replay()
+    torch.cuda.synchronize()
+    for found in (played, captured):
+        assert torch.equal(found.apart.cpu(), wanted.apart)
+        torch.testing.assert_close(found.leaning.cpu(), wanted.leaning, rtol=1e-4, atol=1e-3)
+
+
 def plainly(leanings: list[Vector], own: Vector, alike: float, before: set[int]) -> list[int]:
     """The same, number by number."""
     most = camps.FAR * math.sqrt(dot(own, own))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -80,6 +81,40 @@ def test_a_round_whose_number_is_a_tensor_is_the_same_round(
     assert all(torch.equal(one, other) for one, other in zip(trusted, again, strict=True))
     torch.testing.assert_close(fast.rows.mean, plain.rows.mean, rtol=0.0, atol=0.0 if device == "cpu" else 1e-5)
     assert torch.equal(fast.trusted.cpu(), again[-1])
+
+
+@pytest.mark.skipif(not GPU, reason="there is no GPU")
+@pytest.mark.parametrize("name", ["none", "label_flip", "alie", "sign_flip", "gaussian", "trojan"])
+@pytest.mark.parametrize("model", ["mlp", "cnn"])
+def test_surefeds_rounds_are_captured(name: str, model: str) -> None:
+    attack = {"name": name, "malicious": 0.4}
+    world, _ = played(setup({"rule": {"name": "surefed"}, "attack": attack, "model": {"name": model}}, "cuda"), 3)
+    assert world.replay is not None
+    assert world.replay.captured
+
+
+def test_a_round_that_no_graph_can_hold_is_played_and_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("surefed.sim.engine.steady", lambda *_: True)
+    experiment = setup(SUREFED)
+    world = begin(experiment)
+    play_round(experiment, world)
+    assert world.replay is not None
+    monkeypatch.setattr(world.replay, "setup", SimpleNamespace(device=torch.device("cuda"), edges=experiment.edges))
+    monkeypatch.setattr(world.replay, "serves", lambda *_: True)
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise RuntimeError("somebody waits for the host")
+
+    for name in ("CUDAGraph", "current_stream", "default_stream"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "graph", refuse)
+    for _ in range(3):
+        play_round(experiment, world)
+    assert world.round == 4
+    assert not world.replay.captured
+    assert [record.getMessage().rsplit(": ")[-1] for record in caplog.records] == ["somebody waits for the host"]
 
 
 def test_what_a_round_trusts_is_not_written_over_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ A captured round reads its number and its edges from tensors, so the host has no
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,8 @@ import torch
 from surefed.core import cuda
 from surefed.rules import Inspection
 from surefed.sim.setup import Setup
+
+LOG = logging.getLogger("surefed")
 
 
 class Replay:
@@ -32,6 +35,11 @@ class Replay:
         self._seen: Inspection | None = None
         self._played = self._fails = False
 
+    @property
+    def captured(self) -> bool:
+        """Whether there is a graph, or rounds are played."""
+        return self._graph is not None
+
     def serves(self, setup: Setup, round: int) -> bool:
         """Whether a round of this setup is the one that was captured."""
         return self.setup is setup and self.attacking == setup.attacking(round)
@@ -43,7 +51,7 @@ class Replay:
         if edges is not self._from:
             self.edges.copy_(edges)
             self._from = edges
-        if self._graph is None and (not self._played or not self._capture(body)):
+        if not self.captured and (not self._played or not self._capture(body)):
             self._played = True
             seen = self._with(body)
         else:
@@ -69,7 +77,8 @@ class Replay:
         try:
             with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
                 self._seen = self._with(body)
-        except RuntimeError:
+        except RuntimeError as error:
+            LOG.warning("rounds cannot be captured and are played one by one, which is slower: %s", error)
             self._fails = True
             return False
         self._graph = graph
