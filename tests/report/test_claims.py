@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from surefed.report.claims import Decided, decide, table
+from surefed.report.judging import Verdict
 from surefed.report.names import BASELINES, NON_STEALTHY
 from surefed.report.results import Cell, Sweep
-from surefed.report.verdicts import Verdict
 
 from .made import cell, sweep
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from surefed.report import paper_figures, verdicts
+from surefed.report import ablations, paper_figures, verdicts
 from surefed.report.evidence import Evidence
+from surefed.report.judging import Finding, Verdict
 from surefed.report.names import ATTACKS, DATASETS, FORMS, METHODS, NON_STEALTHY, called
 from surefed.report.results import Sweep
 from surefed.report.table import Entry, Table, Tone
-from surefed.report.verdicts import Finding, Verdict
 
 LOUD = tuple(attack for attack in NON_STEALTHY if attack != "alie")
 TONES: dict[Verdict, Tone] = {Verdict.HOLDS: "good", Verdict.PART: "fair", Verdict.NOT: "bad", Verdict.UNKNOWN: "dim"}
@@ -85,26 +85,26 @@ def claims() -> list[Claim]:
             "SureFED is robust at every share of malicious clients, from none to 90 %",
             "Section 5, first ablation; Fig. mnist:maj",
             "at most 5 points below the accuracy with none; in part: so up to half or more",
-            verdicts.shares,
+            ablations.shares,
         ),
         Claim(
             "Incomplete and time-varying graphs do not hurt",
             "Section 5, second ablation; tab:cifar10:graph",
             "both within 1 point of the complete graph",
-            partial(verdicts.like, "graph", "graph.name", "complete", ("drop_edges", "time_varying")),
+            partial(ablations.like, "graph", "graph.name", "complete", ("drop_edges", "time_varying")),
         ),
         Claim(
             "It does not matter whether the best or the worst clients are attacked",
             "Section 5, third ablation; tab:clientchoose",
             "both within 1 point of clients chosen at random",
-            partial(verdicts.like, "which", "attack.which", "random", ("best", "worst")),
+            partial(ablations.like, "which", "attack.which", "random", ("best", "worst")),
         ),
         Claim(
             "kappa is easily tuned to be robust and to do well when nobody lies",
             "Section 3, on the aggregation rule, which promises it of the experiments",
             "half or more of the values tried are within 1 point of the best, under label flip and when nobody "
             "lies; in part: one is",
-            verdicts.kappa,
+            ablations.kappa,
         ),
     ]
     return found

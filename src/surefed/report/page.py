@@ -10,9 +10,9 @@ from surefed.report import claims, provenance
 from surefed.report.chapters import Chapter, Part, Report
 from surefed.report.drawing import Picture
 from surefed.report.figures import legend
+from surefed.report.judging import Verdict
 from surefed.report.names import slug
 from surefed.report.style import CSS
-from surefed.report.verdicts import Verdict
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 MANY = 12
