@@ -3,7 +3,7 @@ from __future__ import annotations
 import csv
 import io
 
-from surefed.report.table import Entry, Table
+from surefed.report.table import LONG, Entry, Table
 
 TABLE = Table(
     "t", "100 % & more", ["Method", "A_b"], [[Entry("x|y"), Entry("1.0", ("\u22120.5", "2 > 1"))]], words=frozenset({0})
@@ -31,3 +31,13 @@ def test_html_shades_figures_and_escapes_words() -> None:
     assert "<p class=title>a &lt; b</p>" in shaded.html()
     assert "<p class=note>&lt;b&gt;</p>" in shaded.html()
     assert "class=title" not in shaded.html(titled=False)
+
+
+def test_a_long_table_is_folded_under_its_title() -> None:
+    def written(rows: int, *, titled: bool = True) -> str:
+        return Table("t", "Whom & when", ["who"], [[Entry(str(at))] for at in range(rows)]).html(titled=titled)
+
+    assert "<details" not in written(LONG)
+    assert f"<details><summary>Whom &amp; when ({LONG + 1} rows)</summary>" in written(LONG + 1)
+    assert written(LONG + 1).count("<tr>") == LONG + 2
+    assert "<details" not in written(LONG + 1, titled=False)  # whoever leaves the title out folds it himself, or not

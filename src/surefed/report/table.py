@@ -13,6 +13,8 @@ Tone = Literal["", "good", "fair", "bad", "dim"]
 TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}"}
 TEX |= {"≤": r"$\leq$", "−": "$-$", "–": "--", ">": r"\textgreater{}"}  # noqa: RUF001
 TEX |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
+LONG = 40
+"""Rows beyond which nobody reads a table through."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,22 @@ class Table:
     words: frozenset[int] = frozenset({0})
 
     def html(self, *, titled: bool = True) -> str:
-        """A table in a box that scrolls sideways where the screen is narrow; titled: with its title above."""
+        """A table in a box that scrolls sideways where the screen is narrow.
+
+        titled: with its title above; a long one is folded under it.
+        """
         head = "".join(f'<th scope="col"{self._kind(at)}>{escape(name)}</th>' for at, name in enumerate(self.columns))
         body = "".join(f"<tr>{self._html_row(row)}</tr>\n" for row in self.rows)
         note = f"<p class=note>{escape(self.note)}</p>" if self.note else ""
-        title = f"<p class=title>{escape(self.title)}</p>" if titled else ""
-        return (
-            f'<div class=block>{title}<div class=wide tabindex=0 role=region aria-label="{escape(self.title)}"><table>'
-            f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>{note}</div>\n"
+        table = (
+            f'<div class=wide tabindex=0 role=region aria-label="{escape(self.title)}"><table>'
+            f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>{note}"
         )
+        if titled and len(self.rows) > LONG:
+            summary = f"{escape(self.title)} ({len(self.rows)} rows)"
+            return f"<div class=block><details><summary>{summary}</summary>{table}</details></div>\n"
+        title = f"<p class=title>{escape(self.title)}</p>" if titled else ""
+        return f"<div class=block>{title}{table}</div>\n"
 
     def _html_row(self, row: Sequence[Entry]) -> str:
         places = []
