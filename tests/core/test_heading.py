@@ -9,6 +9,7 @@ from torch import Tensor
 from surefed.core import Belief, headings, own_heading
 from surefed.core import heading as module
 
+pytestmark = pytest.mark.usefixtures("each_path")
 SEEDS = st.integers(0, 2**20)
 
 

@@ -11,7 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefed.core import Belief, Stream, band, confidence_set, inside, measure, native, pool
+from surefed.core import Belief, Stream, band, confidence_set, headings, inside, introspect, measure, native, pool
+from surefed.core.felt import felt
 from surefed.core.native import build
 
 needs_compiler = pytest.mark.skipif(native.library() is None, reason="no C compiler on this machine")
@@ -85,6 +86,58 @@ def test_a_nan_is_surveyed_as_never_inside() -> None:
     distances = measure(local, band(local, 1e6), means, detail=True)
     assert distances.excess.isnan().tolist() == [[False, True, False]] * 2
     assert not confidence_set(distances, torch.ones(2, 3, dtype=torch.bool), 3000, 0.5)[:, 1].any()
+
+
+def moved(seed: int, weights: int) -> tuple[torch.Tensor, ...]:
+    """Course, pull and the mean before and after a round of 5 receivers, what 7 others sent, and who hears whom."""
+    rng = torch.Generator().manual_seed(seed)
+    course, pull, previous = (torch.randn(5, weights, generator=rng) for _ in range(3))
+    learned = previous + 0.1 * torch.randn(5, weights, generator=rng)
+    sent = previous[[0, 1, 2, 3, 4, 0, 1]] + 0.1 * torch.randn(7, weights, generator=rng)
+    return course, pull, previous, learned, sent, torch.rand(5, 7, generator=rng) < 0.8
+
+
+@needs_compiler
+@given(seed=st.integers(0, 2**20), weights=st.sampled_from([1, 7, 8, 16, 1023, 1024, 1025, 3000]))
+def test_headings_are_those_of_torch(seed: int, weights: int) -> None:
+    local, sent = beliefs(seed, 4, weights), beliefs(seed + 1, 7, weights)
+    start, edges = beliefs(seed + 2, 1, weights).mean[0], torch.ones(4, 7, dtype=torch.bool)
+    found = headings(local, start, sent.mean, edges)
+    way = (local.mean - start).double() / local.std.double()
+    gone = (sent.mean - start).double()[None] / local.std.double()[:, None]
+    wanted = torch.nn.functional.cosine_similarity(way[:, None], gone, dim=2, eps=0)
+    assert torch.allclose(found, wanted, atol=1e-5)
+    few = torch.zeros_like(edges)
+    few[1, 5] = few[3, 2] = True
+    assert torch.equal(headings(local, start, sent.mean, few)[few], found[few])  # whoever else is looked at
+
+
+@needs_compiler
+@given(seed=st.integers(0, 2**20), weights=st.sampled_from([1, 7, 8, 16, 1023, 1024, 1025, 3000]))
+def test_pushes_are_those_of_torch(seed: int, weights: int) -> None:
+    *given, edges = moved(seed, weights)
+    ours = felt(*given, edges)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("surefed.core.native.edges.library", lambda: None)
+        theirs = felt(*given, edges)
+    for one, other in zip(ours, theirs, strict=True):
+        assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+    alone = felt(*(value[2:3] for value in given[:4]), given[4], edges[2:3])
+    for one, other in zip(ours, alone, strict=True):
+        assert torch.equal(one[2:3], other)  # a receiver alone finds what it finds among others
+
+
+@needs_compiler
+@given(seed=st.integers(0, 2**20), weights=st.sampled_from([1, 7, 16, 1000]))
+def test_introspection_puts_back_what_is_outside(seed: int, weights: int) -> None:
+    social, local = beliefs(seed, 4, weights), beliefs(seed + 1, 4, weights)
+    social.mean[0, 0] = torch.nan
+    width, awake = band(local, 20.0), torch.tensor([True, True, False, True])
+    repaired, count = introspect(social, local, width, awake)
+    outside = ((local.mean - social.mean).abs() > width) & awake[:, None]
+    assert torch.equal(repaired.mean.nan_to_num(7.0), torch.where(outside, local.mean, social.mean).nan_to_num(7.0))
+    assert torch.equal(repaired.rho, social.rho)
+    assert torch.equal(count, outside.sum(1))
 
 
 @needs_compiler

@@ -15,6 +15,7 @@ from surefed.core import felt, heading, pushes
 from surefed.core.pushes import AGAINST, AHEAD, CLEARED, Record
 
 LIMITS, NEVER = {"against": 0.5, "ahead": 3.0}, {"against": 0.0, "ahead": 0.0}
+pytestmark = pytest.mark.usefixtures("each_path")
 SEEDS = st.integers(0, 2**20)
 
 

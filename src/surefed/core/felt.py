@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from surefed.core import cuda
+from surefed.core import cuda, native
 from surefed.core.heading import PAIRS, TILE, few
 
 SHORT = 0.9
@@ -43,6 +43,8 @@ def felt(
         ways, taken = alone[3:5, :, None].sqrt(), alone[5, :, None]
         along, further = (torch.where(taken > 0, one[0], one[1]) for one in (pushed, ways))
         return pull, ways[1].float(), taken.float(), *_cosines((along, further), (pushed[1], ways[1]), pushed[2])
+    if native.fits(course, pull, previous, learned, sent):
+        return _by_kernel(course, pull, previous, learned, sent, edges if sparse else torch.ones_like(edges))
     pull = SHORT * pull + (1 - SHORT) * (learned - previous)
     taken = (course * pull).sum(1, keepdim=True)
     course = torch.where(taken > 0, course, pull)
@@ -51,6 +53,27 @@ def felt(
     along, pulled, squares = (torch.cat((one, mine[:, None]), 1) for one, mine in zip(theirs, own, strict=True))
     far, further = (way.norm(dim=1, keepdim=True) for way in (pull, course))
     return pull, far, taken, *_cosines((along, further), (pulled, far), squares)
+
+
+def _by_kernel(
+    course: Tensor, pull: Tensor, previous: Tensor, learned: Tensor, sent: Tensor, edges: Tensor
+) -> tuple[Tensor, ...]:
+    """The same in C, of the pairs that hear each other; the others get 0."""
+    pull, alone = native.lead(course, pull, previous, learned, SHORT)
+    taken, far, usual = alone[:, :1], alone[:, 1:2].sqrt(), alone[:, 2:3].sqrt()
+    receiver, sender = edges.nonzero().T
+    found = []
+    for one, mine in zip(
+        native.pushes(course, pull, alone[:, 0], previous, sent, receiver, sender),
+        (torch.where(taken > 0, alone[:, 3:4], alone[:, 5:6]), alone[:, 5:6], alone[:, 4:5]),
+        strict=True,
+    ):
+        table = one.new_zeros(edges.shape)
+        table[receiver, sender] = one
+        found.append(torch.cat((table, mine), 1))
+    along, pulled, squares = found
+    further = torch.where(taken > 0, usual, far)
+    return pull, far.float(), taken.float(), *_cosines((along, further), (pulled, far), squares)
 
 
 def _cosines(along: tuple[Tensor, Tensor], pulled: tuple[Tensor, Tensor], squares: Tensor) -> tuple[Tensor, ...]:

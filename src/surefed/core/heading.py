@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from surefed.core import cuda
+from surefed.core import cuda, native
 from surefed.core.belief import Belief
 
 TILE = 1 << 13
@@ -40,11 +40,10 @@ def few(edges: Tensor) -> bool:
 
 def own_heading(local: Belief, start: Tensor, mean: Tensor) -> Tensor:
     """The heading of another mean of each receiver's own. mean: [receiver, weight]. [receiver]"""
-    if cuda.fits(local.mean, local.rho, start, mean):
-        from surefed.core.cuda.heading import each_pair  # here, because it needs Triton
-
-        everybody = torch.arange(len(local), device=mean.device)
-        return _cosine(*each_pair(local.mean, local.rho, start, mean, everybody, everybody))
+    everybody = torch.arange(len(local), device=mean.device)
+    by_kernel = _pairs(local, start, mean, everybody, everybody)
+    if by_kernel is not None:
+        return _cosine(*by_kernel)
     together, theirs, mine = (_exact(mean.new_zeros(len(local))) for _ in range(3))
     for part, way, scale in _local_ways(local, start):
         other = _exact(mean[:, part] - start[part]) * scale
@@ -60,6 +59,10 @@ def _of_all(local: Belief, start: Tensor, means: Tensor) -> Tensor:
         from surefed.core.cuda.heading import all_pairs  # here, because it needs Triton
 
         return _cosine(*all_pairs(local.mean, local.rho, start, means))
+    shape = len(local), len(means)
+    by_kernel = _pairs(local, start, means, *torch.ones(shape, dtype=torch.bool, device=means.device).nonzero().T)
+    if by_kernel is not None:
+        return _cosine(*by_kernel).view(shape)
     together, theirs = (_exact(means.new_zeros(len(local), len(means))) for _ in range(2))
     mine = _exact(means.new_zeros(len(local), 1))
     for part, way, scale in _local_ways(local, start):
@@ -74,16 +77,26 @@ def _of_some(local: Belief, start: Tensor, means: Tensor, edges: Tensor) -> Tens
     """The pairs that hear each other, a bundle at a time; 0 for the others."""
     receiver, sender = edges.nonzero().T
     found = _exact(means.new_zeros(edges.shape))
-    if cuda.fits(local.mean, local.rho, start, means):
-        from surefed.core.cuda.heading import each_pair  # here, because it needs Triton
-
-        pairs = _cosine(*each_pair(local.mean, local.rho, start, means, receiver, sender))
-        found[receiver, sender] = pairs.to(found.dtype)
+    by_kernel = _pairs(local, start, means, receiver, sender)
+    if by_kernel is not None:
+        found[receiver, sender] = _cosine(*by_kernel).to(found.dtype)
         return found
     size = max(1, PAIRS // max(1, local.weights))
     for at, of in zip(receiver.split(size), sender.split(size), strict=True):
         found[at, of] = own_heading(local[at], start, means[of])
     return found
+
+
+def _pairs(local: Belief, start: Tensor, means: Tensor, receiver: Tensor, sender: Tensor) -> tuple[Tensor, ...] | None:
+    """What `_cosine` takes, of pairs ordered by receiver, from a kernel in C or on a GPU; None where torch must."""
+    given = local.mean, local.rho, start, means
+    if native.fits(*given):
+        return native.each_pair(*given, receiver, sender)
+    if cuda.fits(*given):
+        from surefed.core.cuda.heading import each_pair  # here, because it needs Triton
+
+        return each_pair(*given, receiver, sender)
+    return None
 
 
 def _local_ways(local: Belief, start: Tensor) -> Iterator[tuple[slice, Tensor, Tensor]]:

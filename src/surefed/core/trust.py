@@ -158,10 +158,14 @@ def introspect(
     Returns:
         the repaired social belief and how many weights were violating. [receiver]
     """
-    if scope == "mean" and cuda.fits(social.mean, local.mean, width):
+    given = social.mean, local.mean, width
+    if scope == "mean" and native.fits(*given):
+        repaired, found = native.repair(*given, active)
+        return Belief(repaired, social.rho), found
+    if scope == "mean" and cuda.fits(*given):
         from surefed.core.cuda.repair import repair  # here, because it needs Triton
 
-        repaired, found = repair(social.mean, local.mean, width, active)
+        repaired, found = repair(*given, active)
         return Belief(repaired, social.rho), found
     violating = ((local.mean - social.mean).abs() > width) & active[:, None]
     count = violating.sum(-1)

@@ -170,10 +170,11 @@ def surefed(
         if heading != "off" and at.start is not None:
             alone = known.sum(1) <= 1  # itself at most
             lost = looking & (own_heading(local, at.start, pooled.mean) < torch.where(alone, lowest, min(lowest, 0.0)))
-            back = lost[:, None]
-            mean = torch.where(back, at.local.mean, repaired.mean)
-            repaired = Belief(mean, torch.where(back, at.local.rho, repaired.rho))
-            overwritten = torch.where(lost, sent.weights, overwritten)
+            if lost.is_cuda or lost.any():  # a GPU is not asked, for the host would have to wait
+                back = lost[:, None]
+                mean = torch.where(back, at.local.mean, repaired.mean)
+                repaired = Belief(mean, torch.where(back, at.local.rho, repaired.rho))
+                overwritten = torch.where(lost, sent.weights, overwritten)
         if keeps:
             assert at.previous is not None
             record = pushes.move_on(record, at.previous.mean, repaired.mean, trusted, at.senders)

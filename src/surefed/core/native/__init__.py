@@ -6,7 +6,7 @@ computed is the same to rounding.
 """
 
 from surefed.core.native.build import library
-from surefed.core.native.edges import fits, inspect, pool, survey
+from surefed.core.native.edges import each_pair, fits, inspect, lead, pool, pushes, repair, survey
 from surefed.core.native.threads import shared
 
-__all__ = ["fits", "inspect", "library", "pool", "shared", "survey"]
+__all__ = ["each_pair", "fits", "inspect", "lead", "library", "pool", "pushes", "repair", "shared", "survey"]

@@ -1,4 +1,4 @@
-"""Inspection and pooling along edges, in C."""
+"""Inspection, products and pooling along edges, in C."""
 
 from __future__ import annotations
 
@@ -45,6 +45,74 @@ def survey(local: Tensor, width: Tensor, std: Tensor, sent: Tensor) -> tuple[Ten
     pointers = (c_void_p(value.data_ptr()) for value in (*given, excess, outside, worst, sigmas))
     shared(native.survey, len(local), *pointers, *(c_int64(size) for size in (*shape, sent.shape[1])))
     return excess, outside, worst, sigmas
+
+
+def each_pair(
+    mean: Tensor, rho: Tensor, start: Tensor, means: Tensor, receiver: Tensor, sender: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Products of two ways from the start in the receiver's stds, of the sender's with itself, of the receiver's.
+
+    mean, rho: [receiver, weight]; start: [weight]; means: [sender, weight]; receiver, sender: int64 [pair], ordered by
+    receiver. float64 [pair] each
+    """
+    together, theirs, mine = _products(mean, mean, None, rho, start, means, receiver, sender).unbind(1)
+    return together, theirs, mine
+
+
+def pushes(
+    course: Tensor, pull: Tensor, taken: Tensor, previous: Tensor, sent: Tensor, receiver: Tensor, sender: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Products of pushes with the course, or the pull where `taken` is not above 0, with the pull, and with themselves.
+
+    course, pull, previous: [receiver, weight]; taken: float64 [receiver]; the rest as in `each_pair`.
+    """
+    along, squares, pulled = _products(course, pull, taken, None, previous, sent, receiver, sender).unbind(1)
+    return along, pulled, squares
+
+
+def _products(
+    a: Tensor, b: Tensor, taken: Tensor | None, doubt: Tensor | None, base: Tensor, sent: Tensor, *pairs: Tensor
+) -> Tensor:
+    native = library()
+    assert native is not None
+    given = [None if value is None else value.contiguous() for value in (a, b, taken, doubt, base, sent, *pairs)]
+    count = len(pairs[0])
+    found = torch.empty(count, 3, dtype=torch.float64)
+    run = max(16, min(1024, -(-count // (4 * torch.get_num_threads()))))
+    pointers = (c_void_p(None if value is None else value.data_ptr()) for value in (*given, found))
+    shared(native.products, -(-count // run), *pointers, *(c_int64(size) for size in (count, sent.shape[1], run)))
+    return found
+
+
+def lead(course: Tensor, pull: Tensor, previous: Tensor, learned: Tensor, keep: float) -> tuple[Tensor, Tensor]:
+    """The pull after a round's own push, and what it, the course and the push have in common.
+
+    Returns:
+        the pull. [receiver, weight]; products of the course with the pull, of the pull and of the course with
+        themselves, of the push with the course, with itself and with the pull. float64 [receiver, 6]
+    """
+    native = library()
+    assert native is not None
+    given = [value.contiguous() for value in (course, pull, previous, learned)]
+    pulled, found = torch.empty_like(given[1]), torch.empty(len(course), 6, dtype=torch.float64)
+    pointers = (c_void_p(value.data_ptr()) for value in (*given, pulled, found))
+    shape = (c_int64(size) for size in course.shape)
+    shared(native.lead, len(course), *pointers, c_double(keep), *shape)
+    return pulled, found
+
+
+def repair(social: Tensor, local: Tensor, width: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
+    """Means, with the local ones wherever an active receiver's leave its band, and how many these are.
+
+    social, local, width: [receiver, weight]; active: bool [receiver].
+    """
+    native = library()
+    assert native is not None
+    given = [value.contiguous() for value in (social, local, width, active)]
+    mean, count = torch.empty_like(given[0]), torch.empty(len(social), dtype=torch.int64)
+    pointers = (c_void_p(value.data_ptr()) for value in (*given, mean, count))
+    shared(native.repair, len(social), *pointers, *(c_int64(size) for size in social.shape))
+    return mean, count
 
 
 def pool(
