@@ -194,9 +194,11 @@ def weigh(
     fair = clear & (told >= LONG) & alike & ~returns
     verdict = torch.where(fair, CLEARED, record.verdict)
     verdict = torch.where(drives, AHEAD, torch.where(hostile, AGAINST, verdict)).to(torch.uint8)
-    course, along, pulled, weight, seen = (
-        value.masked_fill(lost, 0.0) for value in (record.course, along, pulled, weight, seen)
-    )
+    course = record.course
+    if lost.is_cuda or lost.any():  # a GPU is not asked, for the host would have to wait
+        course, along, pulled, weight, seen = (
+            value.masked_fill(lost, 0.0) for value in (course, along, pulled, weight, seen)
+        )
     return record._replace(
         course=course, pull=pull, longest=longest, along=along, pulled=pulled, weight=weight, seen=seen, verdict=verdict
     )
@@ -254,7 +256,7 @@ def part(
 
 def move_on(record: Record, previous: Tensor, social: Tensor, trusted: Tensor, senders: Tensor | None = None) -> Record:
     """The record once the round is judged: where the social belief went, and whose message was trusted."""
-    course = MEMORY * record.course + (1 - MEMORY) * (social - previous)
+    course = torch.lerp(record.course, social - previous, 1 - MEMORY)
     heard = trusted if senders is None else (trusted.float() @ _whose(senders, record)) > 0
     return record._replace(course=course, heard=heard, known=record.known | heard)
 

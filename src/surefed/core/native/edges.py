@@ -28,7 +28,8 @@ def inspect(local: Tensor, width: Tensor, sent: Tensor, edges: Tensor) -> Tensor
     receiver, sender = (index.contiguous() for index in edges.nonzero().T)
     inside = torch.empty(len(receiver), dtype=torch.bool)
     pointers = (c_void_p(value.data_ptr()) for value in (local, width, sent, receiver, sender, inside))
-    shared(native.inspect, len(receiver), *pointers, c_int64(len(receiver)), c_int64(sent.shape[1]))
+    shape, runs = _runs(len(receiver), sent.shape[1])
+    shared(native.inspect, runs, *pointers, *shape)
     trusted = torch.zeros_like(edges)
     trusted[receiver, sender] = inside
     return trusted
@@ -78,10 +79,16 @@ def _products(
     given = [None if value is None else value.contiguous() for value in (a, b, taken, doubt, base, sent, *pairs)]
     count = len(pairs[0])
     found = torch.empty(count, 3, dtype=torch.float64)
-    run = max(16, min(1024, -(-count // (4 * torch.get_num_threads()))))
     pointers = (c_void_p(None if value is None else value.data_ptr()) for value in (*given, found))
-    shared(native.products, -(-count // run), *pointers, *(c_int64(size) for size in (count, sent.shape[1], run)))
+    shape, runs = _runs(count, sent.shape[1])
+    shared(native.products, runs, *pointers, *shape)
     return found
+
+
+def _runs(pairs: int, weights: int) -> tuple[tuple[c_int64, c_int64, c_int64], int]:
+    """Pairs, weights and how many pairs a thread takes at a time, as a kernel is told; and how often that is."""
+    run = max(16, min(1024, -(-pairs // (4 * torch.get_num_threads()))))
+    return (c_int64(pairs), c_int64(weights), c_int64(run)), -(-pairs // run)
 
 
 def lead(course: Tensor, pull: Tensor, previous: Tensor, learned: Tensor, keep: float) -> tuple[Tensor, Tensor]:

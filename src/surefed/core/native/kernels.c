@@ -705,10 +705,11 @@ int learn(const Job *job, int64_t *next) {
 /* ---- inspection ---- */
 
 /* inside[e]: whether sender[e] lies within receiver[e]'s band on every weight; it stops at the first that does not.
- * Threads take edges in runs. A NaN is never inside. */
+ * Threads take `run` edges at a time, and go through them tile by tile, so that all that was sent is read from memory
+ * once. A NaN is never inside. */
 int inspect(const float *local, const float *width, const float *sent, const int64_t *receiver, const int64_t *sender,
-            uint8_t *inside, int64_t edges, int64_t weights, int64_t *next) {
-  const int64_t run = 16, tile = 2048;
+            uint8_t *inside, int64_t edges, int64_t weights, int64_t run, int64_t *next) {
+  const int64_t tile = 2048;
   for (;;) {
     int64_t first = __atomic_fetch_add(next, run, __ATOMIC_RELAXED);
     if (first >= edges) return 0;
@@ -848,8 +849,8 @@ static double own_way(const float *mean, const float *base, const double *way, i
 /* Products for a list of pairs, ordered by receiver; three to a pair. With `doubt`, the rho of each receiver, they are
  * those of headings: d is the sender's way from `base`, which all share, and `a` the receiver's mean; way.d, d.d and
  * way.way, in units of the std. Else those of pushes: d is what was sent minus the receiver's row of `base`; with its row
- * of `a`, or of `b` where `taken` is not above 0, then d.d, then with `b`. Threads take `run` pairs at a time, and go
- * through them span by span, so that all that was sent is read from memory once. */
+ * of `a`, or of `b` where `taken` is not above 0, then d.d, then with `b`. Threads take `run` pairs at a time, span
+ * by span. */
 int products(const float *a, const float *b, const double *taken, const float *doubt, const float *base, const float *sent,
              const int64_t *receiver, const int64_t *sender, double *found, int64_t pairs, int64_t weights, int64_t run,
              int64_t *next) {
