@@ -433,6 +433,7 @@ typedef struct {
   int count;
 } Room;
 
+/* Zeros, and room behind them for the whole vectors that are read and written at the end of a row. */
 static void *take(Room *room, int64_t numbers) {
   void *p = NULL;
   if (room->count == 512 || posix_memalign(&p, 64, (size_t)(numbers + 4 * WIDE) * 4)) return NULL;
