@@ -33,6 +33,10 @@ MODULES = {
     "a filter larger than the image": lambda: nn.Sequential(
         nn.Conv2d(2, 3, 13, padding=6), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(60, 10)
     ),
+    "wider than vectors": lambda: nn.Sequential(
+        nn.Conv2d(2, 3, 3, padding=(5, 14)), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(3, 11, (2, 3), padding=1),
+        nn.ReLU(), nn.MaxPool2d((2, 2)), nn.Flatten(), nn.Linear(440, 18), nn.ReLU(), nn.Linear(18, 10),
+    ),
 }  # fmt: skip
 
 
@@ -107,6 +111,33 @@ def test_beliefs_are_those_of_torch(name: str, options: dict[str, Any], monkeypa
     for one, other in zip(fast.moments, plain.moments, strict=True):
         close(one, other, torch.zeros(()))
     assert torch.equal(fast.steps, plain.steps)
+
+
+@pytest.mark.parametrize("window", [2, 3])
+def test_of_equal_numbers_the_first_is_pooled(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The filters see one pixel each, black or white: windows are full of equals, whose neighbours differ.
+    filters = nn.Conv2d(2, 3, 3, padding=1)
+    with torch.no_grad():
+        filters.weight.zero_()
+        filters.weight[:, :, 1, 1] = torch.tensor([[1.0, 0.5], [-0.5, 1.0], [0.5, -1.0]])
+    head = nn.Linear(3 * (11 // window) * (9 // window), 10)
+    learner = Point(Network(nn.Sequential(filters, nn.MaxPool2d(window), nn.Flatten(), head)), learning_rate=0.05)
+    given = lesson()
+    given = replace(given, inputs=(given.inputs > 0).float(), batches=given.batches[:, :1])
+    fast, plain = both(learner, given, monkeypatch)
+    close(fast.mean, plain.mean, learner.network.initial())
+
+
+@pytest.mark.parametrize("window", [2, 3])
+@pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_a_nan_is_pooled_wherever_it_is(window: int, place: tuple[int, int]) -> None:
+    head = nn.Linear(2 * (11 // window) * (9 // window), 10)
+    learner = Point(Network(nn.Sequential(nn.MaxPool2d(window), nn.Flatten(), head)), learning_rate=0.05)
+    given = lesson()
+    given.inputs[:, 1, window + place[0], place[1]] = torch.nan
+    rows = learner.init(learner.network.initial(), ROWS)
+    learner.learn(rows, given)  # from NaN scores nothing is learned
+    assert torch.equal(rows.mean, learner.network.initial().expand(ROWS, -1))
 
 
 def test_inactive_rows_do_not_move(monkeypatch: pytest.MonkeyPatch) -> None:

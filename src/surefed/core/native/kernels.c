@@ -14,20 +14,26 @@
 
 #ifdef __AVX512F__ /* 32 registers of 16 numbers */
 #define WIDE 16
-#define TALL 4
+#define TALL 6
 #else /* 16 registers of 8, or of 4 that compilers use in pairs */
 #define WIDE 8
 #define TALL 2
 #endif
 typedef float vec __attribute__((vector_size(4 * WIDE), aligned(4), may_alias));
+typedef int32_t ints __attribute__((vector_size(4 * WIDE)));
+typedef float four __attribute__((vector_size(16)));
+
+#define always_inline inline __attribute__((always_inline))
 
 static inline vec load(const float *from) { return *(const vec *)from; }
 static inline void store(float *to, vec value) { *(vec *)to = value; }
 static inline vec all(float value) { return (vec){0} + value; }
 static inline float total(vec v) {
-  float sum = 0;
-  for (int i = 0; i < WIDE; i++) sum += v[i];
-  return sum;
+  four part[WIDE / 4];
+  memcpy(part, &v, sizeof(v));
+  for (int apart = WIDE / 8; apart; apart /= 2)
+    for (int i = 0; i < apart; i++) part[i] += part[i + apart];
+  return (part[0][0] + part[0][2]) + (part[0][1] + part[0][3]);
 }
 static inline int64_t padded(int64_t n) { return (n + WIDE - 1) / WIDE * WIDE; }
 
@@ -134,78 +140,72 @@ void normal(float *out, int64_t count, uint32_t draw, uint32_t round, uint32_t k
   }
 }
 
-/* ---- matrix products; n is a multiple of WIDE, rows of b and c are n apart ---- */
+/* ---- matrix products; n is a multiple of WIDE, rows of b and c are n apart ----
+ *
+ * A tile of the result stays in registers; its sizes are constants where it is called, so that loops over it are unrolled.
+ */
+
+/* c[rows, `wide` vectors] = bias[rows] + a[rows, k] b[k, the same] */
+static always_inline void tile(int rows, int wide, const float *restrict a, const float *restrict b, const float *bias,
+                               float *restrict c, int64_t n, int64_t k) {
+  vec sum[6][2];
+  for (int r = 0; r < rows; r++)
+    for (int q = 0; q < wide; q++) sum[r][q] = all(bias ? bias[r] : 0);
+  for (int64_t p = 0; p < k; p++)
+    for (int r = 0; r < rows; r++)
+      for (int q = 0; q < wide; q++) sum[r][q] += all(a[r * k + p]) * load(b + p * n + q * WIDE);
+  for (int r = 0; r < rows; r++)
+    for (int q = 0; q < wide; q++) store(c + r * n + q * WIDE, sum[r][q]);
+}
+
+static always_inline void strip(int rows, const float *restrict a, const float *restrict b, const float *bias,
+                                float *restrict c, int64_t n, int64_t k) {
+  int64_t j = 0;
+  for (; j + 2 * WIDE <= n; j += 2 * WIDE) tile(rows, 2, a, b + j, bias, c + j, n, k);
+  if (j < n) tile(rows, 1, a, b + j, bias, c + j, n, k);
+}
 
 /* c[m, n] = bias[m] + a[m, k] b[k, n] */
 static void product(const float *restrict a, const float *restrict b, const float *bias, float *restrict c, int64_t m,
                     int64_t n, int64_t k) {
-  for (int64_t j = 0; j < n; j += 2 * WIDE) {
-    int two = j + WIDE < n;
-    int64_t i = 0;
-    for (; i + 6 <= m; i += 6) {
-      vec s[6], t[6];
-      for (int q = 0; q < 6; q++) s[q] = t[q] = all(bias ? bias[i + q] : 0);
-      if (two)
-        for (int64_t p = 0; p < k; p++) {
-          vec x = load(b + p * n + j), y = load(b + p * n + j + WIDE);
-          for (int q = 0; q < 6; q++) {
-            vec w = all(a[(i + q) * k + p]);
-            s[q] += w * x, t[q] += w * y;
-          }
-        }
-      else
-        for (int64_t p = 0; p < k; p++) {
-          vec x = load(b + p * n + j);
-          for (int q = 0; q < 6; q++) s[q] += all(a[(i + q) * k + p]) * x;
-        }
-      for (int q = 0; q < 6; q++) {
-        store(c + (i + q) * n + j, s[q]);
-        if (two) store(c + (i + q) * n + j + WIDE, t[q]);
-      }
-    }
-    for (; i < m; i++) {
-      vec s = all(bias ? bias[i] : 0), t = s;
-      for (int64_t p = 0; p < k; p++) {
-        vec w = all(a[i * k + p]);
-        s += w * load(b + p * n + j);
-        if (two) t += w * load(b + p * n + j + WIDE);
-      }
-      store(c + i * n + j, s);
-      if (two) store(c + i * n + j + WIDE, t);
-    }
-  }
+  int64_t i = 0;
+  for (; i + 6 <= m; i += 6) strip(6, a + i * k, b, bias ? bias + i : NULL, c + i * n, n, k);
+  for (; i + 4 <= m; i += 4) strip(4, a + i * k, b, bias ? bias + i : NULL, c + i * n, n, k);
+  for (; i < m; i++) strip(1, a + i * k, b, bias ? bias + i : NULL, c + i * n, n, k);
 }
 
-/* c[m, k] += a[m, n] b[k, n]^T */
-static void product_t(const float *restrict a, const float *restrict b, float *restrict c, int64_t m, int64_t n,
-                      int64_t k) {
-  for (int64_t i = 0; i < m; i += TALL) {
-    int64_t high = m - i < TALL ? m - i : TALL;
-    for (int64_t p = 0; p < k; p += 4) {
-      int64_t wide = k - p < 4 ? k - p : 4;
-      if (high == TALL && wide == 4) {
-        vec s[TALL][4];
-        for (int r = 0; r < TALL; r++)
-          for (int q = 0; q < 4; q++) s[r][q] = all(0);
-        for (int64_t j = 0; j < n; j += WIDE) {
-          vec x[4];
-          for (int q = 0; q < 4; q++) x[q] = load(b + (p + q) * n + j);
-          for (int r = 0; r < TALL; r++) {
-            vec w = load(a + (i + r) * n + j);
-            for (int q = 0; q < 4; q++) s[r][q] += w * x[q];
-          }
-        }
-        for (int r = 0; r < TALL; r++)
-          for (int q = 0; q < 4; q++) c[(i + r) * k + p + q] += total(s[r][q]);
-      } else
-        for (int64_t r = 0; r < high; r++)
-          for (int64_t q = 0; q < wide; q++) {
-            vec s = all(0);
-            for (int64_t j = 0; j < n; j += WIDE) s += load(a + (i + r) * n + j) * load(b + (p + q) * n + j);
-            c[(i + r) * k + p + q] += total(s);
-          }
-    }
-  }
+/* What product_t multiplies: `batch` pairs of a[m, n] and b[k, n], each a_step and b_step numbers after the one before. */
+typedef struct {
+  int64_t n, k, batch, a_step, b_step;
+} Pairs;
+
+/* c[rows, wide] = the sum over all pairs of a[rows, n] b[wide, n]^T */
+static always_inline void tile_t(int rows, int wide, const float *restrict a, const float *restrict b, float *restrict c,
+                                 Pairs of) {
+  vec sum[TALL][4];
+  for (int r = 0; r < rows; r++)
+    for (int q = 0; q < wide; q++) sum[r][q] = all(0);
+  for (int64_t s = 0; s < of.batch; s++, a += of.a_step, b += of.b_step)
+    for (int64_t j = 0; j < of.n; j += WIDE)
+      for (int r = 0; r < rows; r++)
+        for (int q = 0; q < wide; q++) sum[r][q] += load(a + r * of.n + j) * load(b + q * of.n + j);
+  for (int r = 0; r < rows; r++)
+    for (int q = 0; q < wide; q++) c[r * of.k + q] = total(sum[r][q]);
+}
+
+static always_inline void strip_t(int wide, const float *restrict a, const float *restrict b, float *restrict c, int64_t m,
+                                  Pairs of) {
+  int64_t i = 0;
+  for (; i + TALL <= m; i += TALL) tile_t(TALL, wide, a + i * of.n, b, c + i * of.k, of);
+  for (; i + 2 <= m; i += 2) tile_t(2, wide, a + i * of.n, b, c + i * of.k, of);
+  for (; i < m; i++) tile_t(1, wide, a + i * of.n, b, c + i * of.k, of);
+}
+
+/* c[m, k] = the sum over all pairs of a[m, n] b[k, n]^T */
+static void product_t(const float *restrict a, const float *restrict b, float *restrict c, int64_t m, Pairs of) {
+  int64_t p = 0;
+  for (; p + 4 <= of.k; p += 4) strip_t(4, a, b + p * of.n, c + p, m, of);
+  for (; p < of.k; p++) strip_t(1, a, b + p * of.n, c + p, m, of);
 }
 
 /* ---- layers ---- */
@@ -235,58 +235,57 @@ static int64_t out_span(const Layer *l) {
 static int64_t patch_span(const Layer *l) {
   return l->kind == CONVOLUTION ? l->channels * l->kernel_h * l->kernel_w * padded(l->out_height * l->out_width) : 0;
 }
+static int64_t framed_span(const Layer *l) { return (l->height + 2 * l->pad_h) * (l->width + 2 * l->pad_w); }
 
-/* patches[c, ky, kx][y * out_width + x] = image[c][y * stride - pad + ky][x * stride - pad + kx] or 0 */
-static void unfold(const Layer *l, const float *restrict image, float *restrict patches) {
-  int64_t plane = padded(l->height * l->width), n = padded(l->out_height * l->out_width);
-  for (int64_t c = 0; c < l->channels; c++)
+/* patches[c, ky, kx][y * out_width + x] = image[c][y * stride - pad + ky][x * stride - pad + kx] or 0. Rows are copied by
+ * whole vectors from the channel in a frame of zeros, the ends of all rows first: they write over what comes next. */
+static void unfold(const Layer *l, const float *restrict image, float *restrict framed, float *restrict patches) {
+  int64_t plane = padded(l->height * l->width), pitch = l->width + 2 * l->pad_w, down = l->stride_h * pitch;
+  int64_t out_width = l->out_width, out_plane = l->out_height * out_width, n = padded(out_plane);
+  memset(framed, 0, framed_span(l) * sizeof(float));
+  for (int64_t c = 0; c < l->channels; c++) {
+    for (int64_t y = 0; y < l->height; y++)
+      memcpy(framed + (l->pad_h + y) * pitch + l->pad_w, image + c * plane + y * l->width, l->width * sizeof(float));
     for (int64_t ky = 0; ky < l->kernel_h; ky++)
       for (int64_t kx = 0; kx < l->kernel_w; kx++, patches += n) {
-        float *to = patches;
-        for (int64_t y = 0; y < l->out_height; y++, to += l->out_width) {
-          int64_t row = y * l->stride_h - l->pad_h + ky;
-          if (row < 0 || row >= l->height) {
-            memset(to, 0, l->out_width * sizeof(float));
-            continue;
-          }
-          const float *from = image + c * plane + row * l->width;
-          int64_t shift = kx - l->pad_w;
-          if (l->stride_w == 1) {
-            int64_t first = shift < 0 ? -shift : 0, last = l->width - shift < l->out_width ? l->width - shift : l->out_width;
-            for (int64_t x = 0; x < first && x < l->out_width; x++) to[x] = 0;
-            for (int64_t x = first; x < last; x++) to[x] = from[x + shift];
-            for (int64_t x = last > 0 ? last : 0; x < l->out_width; x++) to[x] = 0;
-          } else
-            for (int64_t x = 0; x < l->out_width; x++) {
-              int64_t column = x * l->stride_w + shift;
-              to[x] = column >= 0 && column < l->width ? from[column] : 0;
-            }
-        }
-        for (int64_t x = l->out_height * l->out_width; x < n; x++) patches[x] = 0;
+        const float *from = framed + ky * pitch + kx;
+        if (l->stride_w == 1)
+          for (int64_t x = (out_width - 1) / WIDE * WIDE; x >= 0; x -= WIDE)
+            for (int64_t y = 0; y < l->out_height; y++) store(patches + y * out_width + x, load(from + y * down + x));
+        else
+          for (int64_t y = 0; y < l->out_height; y++)
+            for (int64_t x = 0; x < out_width; x++) patches[y * out_width + x] = from[y * down + x * l->stride_w];
+        store(patches + out_plane, all(0));
       }
+  }
 }
 
-/* image += what `unfold` took from where */
-static void fold(const Layer *l, const float *restrict patches, float *restrict image) {
-  int64_t plane = padded(l->height * l->width), n = padded(l->out_height * l->out_width);
-  for (int64_t c = 0; c < l->channels; c++)
+/* image = the sum of what `unfold` took from where */
+static void fold(const Layer *l, const float *restrict patches, float *restrict framed, float *restrict image) {
+  int64_t plane = padded(l->height * l->width), pitch = l->width + 2 * l->pad_w, down = l->stride_h * pitch;
+  int64_t out_width = l->out_width, even = out_width / WIDE * WIDE, n = padded(l->out_height * out_width);
+  ints whole, rest; /* what is kept of a vector inside a row, and of the one at its end */
+  for (int i = 0; i < WIDE; i++) whole[i] = -1, rest[i] = -(i < out_width - even);
+  for (int64_t c = 0; c < l->channels; c++) {
+    memset(framed, 0, framed_span(l) * sizeof(float));
     for (int64_t ky = 0; ky < l->kernel_h; ky++)
-      for (int64_t kx = 0; kx < l->kernel_w; kx++, patches += n)
-        for (int64_t y = 0; y < l->out_height; y++) {
-          int64_t row = y * l->stride_h - l->pad_h + ky;
-          if (row < 0 || row >= l->height) continue;
-          float *to = image + c * plane + row * l->width;
-          const float *from = patches + y * l->out_width;
-          int64_t shift = kx - l->pad_w;
-          if (l->stride_w == 1) {
-            int64_t first = shift < 0 ? -shift : 0, last = l->width - shift < l->out_width ? l->width - shift : l->out_width;
-            for (int64_t x = first; x < last; x++) to[x + shift] += from[x];
-          } else
-            for (int64_t x = 0; x < l->out_width; x++) {
-              int64_t column = x * l->stride_w + shift;
-              if (column >= 0 && column < l->width) to[column] += from[x];
+      for (int64_t kx = 0; kx < l->kernel_w; kx++, patches += n) {
+        float *to = framed + ky * pitch + kx;
+        if (l->stride_w == 1)
+          for (int64_t x = 0; x < out_width; x += WIDE) {
+            ints kept = x < even ? whole : rest;
+            for (int64_t y = 0; y < l->out_height; y++) {
+              ints more = (ints)load(patches + y * out_width + x) & kept;
+              store(to + y * down + x, load(to + y * down + x) + (vec)more);
             }
-        }
+          }
+        else
+          for (int64_t y = 0; y < l->out_height; y++)
+            for (int64_t x = 0; x < out_width; x++) to[y * down + x * l->stride_w] += patches[y * out_width + x];
+      }
+    for (int64_t y = 0; y < l->height; y++)
+      memcpy(image + c * plane + y * l->width, framed + (l->pad_h + y) * pitch + l->pad_w, l->width * sizeof(float));
+  }
 }
 
 static void linear(const Layer *l, const float *w, const float *in, float *out, int64_t batch) {
@@ -320,35 +319,86 @@ static void linear(const Layer *l, const float *w, const float *in, float *out, 
   }
 }
 
-static void linear_back(const Layer *l, const float *w, const float *in, const float *slope, float *g, float *back,
-                        int64_t batch) {
+/* What `rows` outputs from the o-th on add to the slope of the input, and the gradients of their weights. */
+static always_inline void linear_back_rows(int rows, const Layer *l, int64_t o, const float *w, const float *in,
+                                           const float *slope, float *g, float *back, int64_t batch) {
   int64_t n = l->channels, in_step = padded(n), out_step = padded(l->out_channels), even = n / WIDE * WIDE;
-  if (back) memset(back, 0, batch * in_step * sizeof(float));
-  for (int64_t o = 0; o < l->out_channels; o++) {
-    const float *row = w + l->weight + o * n;
-    float *to = g + l->weight + o * n, sum = 0;
-    for (int64_t s = 0; s < batch; s++) sum += slope[s * out_step + o];
-    if (l->bias >= 0) g[l->bias + o] = sum;
-    for (int64_t j = 0; j < even; j += WIDE) {
-      vec value = {0};
-      for (int64_t s = 0; s < batch; s++) value += all(slope[s * out_step + o]) * load(in + s * in_step + j);
-      store(to + j, value);
-    }
+  const float *row = w + l->weight + o * n, *d = slope + o;
+  float *to = g + l->weight + o * n;
+  for (int q = 0; l->bias >= 0 && q < rows; q++) {
+    float sum = 0;
+    for (int64_t s = 0; s < batch; s++) sum += d[s * out_step + q];
+    g[l->bias + o + q] = sum;
+  }
+  for (int64_t j = 0; j < even; j += WIDE) {
+    vec value[4] = {{0}};
+    for (int64_t s = 0; s < batch; s++)
+      for (int q = 0; q < rows; q++) value[q] += all(d[s * out_step + q]) * load(in + s * in_step + j);
+    for (int q = 0; q < rows; q++) store(to + q * n + j, value[q]);
+  }
+  for (int q = 0; q < rows; q++)
     for (int64_t j = even; j < n; j++) {
-      to[j] = 0;
-      for (int64_t s = 0; s < batch; s++) to[j] += slope[s * out_step + o] * in[s * in_step + j];
+      to[q * n + j] = 0;
+      for (int64_t s = 0; s < batch; s++) to[q * n + j] += d[s * out_step + q] * in[s * in_step + j];
     }
-    if (back)
-      for (int64_t s = 0; s < batch; s++) {
-        vec d = all(slope[s * out_step + o]);
-        float *b = back + s * in_step;
-        for (int64_t j = 0; j < even; j += WIDE) store(b + j, load(b + j) + d * load(row + j));
-        for (int64_t j = even; j < n; j++) b[j] += slope[s * out_step + o] * row[j];
-      }
+  for (int64_t s = 0; back && s < batch; s++, d += out_step, back += in_step) {
+    for (int64_t j = 0; j < even; j += WIDE) {
+      vec sum = load(back + j);
+      for (int q = 0; q < rows; q++) sum += all(d[q]) * load(row + q * n + j);
+      store(back + j, sum);
+    }
+    for (int q = 0; q < rows; q++)
+      for (int64_t j = even; j < n; j++) back[j] += d[q] * row[q * n + j];
   }
 }
 
+static void linear_back(const Layer *l, const float *w, const float *in, const float *slope, float *g, float *back,
+                        int64_t batch) {
+  int64_t o = 0;
+  if (back) memset(back, 0, batch * padded(l->channels) * sizeof(float));
+  for (; o + 4 <= l->out_channels; o += 4) linear_back_rows(4, l, o, w, in, slope, g, back, batch);
+  for (; o < l->out_channels; o++) linear_back_rows(1, l, o, w, in, slope, g, back, batch);
+}
+
+/* Where b is higher than a, or no number, it and its place take those of a. */
+static inline void climb(vec *a, ints *at, vec b, ints there) {
+  ints higher = (b > *a) | (b != b);
+  *a = (vec)(((ints)b & higher) | ((ints)*a & ~higher));
+  *at = (there & higher) | (*at & ~higher);
+}
+
+/* The higher of each two of 2 * WIDE neighbours, the first of which is at `first`, and where they are. */
+static inline void climb_pairs(const float *from, int32_t first, vec *top, ints *at) {
+  float even[WIDE], odd[WIDE];
+  int32_t place[WIDE];
+  for (int32_t i = 0; i < WIDE; i++) even[i] = from[2 * i], odd[i] = from[2 * i + 1], place[i] = first + 2 * i;
+  memcpy(at, place, sizeof(place));
+  *top = load(even);
+  climb(top, at, load(odd), *at + 1);
+}
+
+/* maxpool of windows of 2 x 2 side by side, in whole vectors; what they write too much is overwritten by the next row. */
+static void maxpool_2x2(const Layer *l, const float *restrict in, float *restrict out, int32_t *restrict from) {
+  int64_t plane = padded(l->height * l->width), n = padded(l->out_height * l->out_width);
+  for (int64_t c = 0; c < l->channels; c++)
+    for (int64_t y = 0; y < l->out_height; y++)
+      for (int64_t x = 0; x < l->out_width; x += WIDE) {
+        int64_t first = c * plane + 2 * y * l->width + 2 * x, to = c * n + y * l->out_width + x;
+        vec top, low;
+        ints at, below;
+        climb_pairs(in + first, (int32_t)first, &top, &at);
+        climb_pairs(in + first + l->width, (int32_t)(first + l->width), &low, &below);
+        climb(&top, &at, low, below);
+        store(out + to, top);
+        memcpy(from + to, &at, sizeof(at));
+      }
+}
+
 static void maxpool(const Layer *l, const float *restrict in, float *restrict out, int32_t *restrict from) {
+  if (l->kernel_h == 2 && l->kernel_w == 2 && l->stride_h == 2 && l->stride_w == 2) {
+    maxpool_2x2(l, in, out, from);
+    return;
+  }
   int64_t plane = padded(l->height * l->width), n = padded(l->out_height * l->out_width);
   for (int64_t c = 0; c < l->channels; c++)
     for (int64_t y = 0; y < l->out_height; y++)
@@ -381,11 +431,12 @@ typedef struct {
   float *w, *g, *eps, *std, *prior_mean, *prior_std;
   float **in, **patches, **slope; /* of every layer, all samples; slope is that of the layer's input */
   int32_t **from;
-  float *weight_t, *patch_slope, *spare;
+  float *weight_t, *patch_slope, *framed, *spare;
   void *all[512];
   int count;
 } Room;
 
+/* Zeros, and room behind them for the whole vectors that are read and written at the end of a row. */
 static void *take(Room *room, int64_t numbers) {
   void *p = NULL;
   if (room->count == 512 || posix_memalign(&p, 64, (size_t)(numbers + 4 * WIDE) * 4)) return NULL;
@@ -401,7 +452,7 @@ static void leave(Room *room) {
 static Room *enter(const Plan *plan) {
   Room *room = calloc(1, sizeof(Room));
   if (!room) return NULL;
-  int64_t n = plan->layers, k = plan->weights, most_t = 0, most_patch = 0, most = 0;
+  int64_t n = plan->layers, k = plan->weights, most_t = 0, most_patch = 0, most_framed = 0, most = 0;
   if (n > 64) goto fail;
   float **parts[] = {&room->w, &room->g, &room->eps, &room->std, &room->prior_mean, &room->prior_std};
   for (int i = 0; i < 6; i++)
@@ -420,13 +471,14 @@ static Room *enter(const Plan *plan) {
       int64_t size = l->out_channels * l->channels * l->kernel_h * l->kernel_w;
       if (size > most_t) most_t = size;
       if (patch_span(l) > most_patch) most_patch = patch_span(l);
+      if (framed_span(l) > most_framed) most_framed = framed_span(l);
     }
     if (l->kind == MAXPOOL && !(room->from[i] = take(room, plan->batch * out_span(l)))) goto fail;
   }
   int64_t last = out_span(plan->layer + n - 1);
   if (!(room->in[n] = take(room, plan->batch * last)) || !(room->slope[n] = take(room, plan->batch * last)) ||
       !(room->weight_t = take(room, most_t)) || !(room->patch_slope = take(room, most_patch)) ||
-      !(room->spare = take(room, plan->batch * most)))
+      !(room->framed = take(room, most_framed)) || !(room->spare = take(room, plan->batch * most)))
     goto fail;
   return room;
 fail:
@@ -458,7 +510,7 @@ static void forward(const Plan *plan, Room *room, const float *w) {
       int64_t n = padded(l->out_height * l->out_width), k = l->channels * l->kernel_h * l->kernel_w;
       for (int64_t s = 0; s < batch; s++) {
         float *patches = room->patches[i] + s * patch_span(l);
-        unfold(l, in + s * step, patches);
+        unfold(l, in + s * step, room->framed, patches);
         product(w + l->weight, patches, l->bias >= 0 ? w + l->bias : NULL, out + s * to_step, l->out_channels, n, k);
       }
     } else if (l->kind == RELU)
@@ -490,12 +542,9 @@ static void backward(const Plan *plan, Room *room, const float *w) {
       linear_back(l, w, in, slope, room->g, back, batch);
     else if (l->kind == CONVOLUTION) {
       int64_t plane = l->out_height * l->out_width, n = padded(plane), k = l->channels * l->kernel_h * l->kernel_w;
-      float *dw = room->g + l->weight;
-      memset(dw, 0, l->out_channels * k * sizeof(float));
       if (l->bias >= 0) memset(room->g + l->bias, 0, l->out_channels * sizeof(float));
       for (int64_t o = 0; back && o < l->out_channels; o++)
         for (int64_t p = 0; p < k; p++) room->weight_t[p * l->out_channels + o] = w[l->weight + o * k + p];
-      if (back) memset(back, 0, batch * step * sizeof(float));
       for (int64_t s = 0; s < batch; s++) {
         float *d = slope + s * to_step;
         for (int64_t o = 0; o < l->out_channels; o++) {
@@ -505,12 +554,13 @@ static void backward(const Plan *plan, Room *room, const float *w) {
           for (int64_t j = 0; j < n; j += WIDE) sum += load(d + o * n + j);
           room->g[l->bias + o] += total(sum);
         }
-        product_t(d, room->patches[i] + s * patch_span(l), dw, l->out_channels, n, k);
         if (back) {
           product(room->weight_t, d, NULL, room->patch_slope, k, n, l->out_channels);
-          fold(l, room->patch_slope, back + s * step);
+          fold(l, room->patch_slope, room->framed, back + s * step);
         }
       }
+      Pairs of = {n, k, batch, to_step, patch_span(l)};
+      product_t(slope, room->patches[i], room->g + l->weight, l->out_channels, of);
     } else if (!back)
       continue;
     else if (l->kind == RELU)
@@ -576,8 +626,10 @@ static void softmax_slope(const Job *job, Room *room, const int64_t *seen) {
 
 /* A gradient that is not a number counts as 0, a huge one as `steepest`. */
 static void tame(float *g, int64_t k, float steepest) {
-  double sum = 0;
-  for (int64_t j = 0; j < k; j++) sum += g[j];
+  double part[2 * WIDE] = {0}, sum = 0;
+  for (int64_t j = 0; j < k; j += 2 * WIDE) /* beyond k are zeros */
+    for (int i = 0; i < 2 * WIDE; i++) part[i] += g[j + i];
+  for (int i = 0; i < 2 * WIDE; i++) sum += part[i];
   if (!isfinite((float)sum))
     memset(g, 0, k * sizeof(float));
   else
