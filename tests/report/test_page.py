@@ -68,6 +68,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
+def test_what_is_not_measured_is_folded_away_unless_it_is_all_there_is(made: Path, tmp_path: Path) -> None:
+    assert re.search(r"<details><summary>\d+ not measured", (made / "index.html").read_text())
+    write_sweep(tmp_path / "runs" / "mnist", [plans()[0]])
+    build(gather([tmp_path / "runs"]), tmp_path / "out")
+    assert re.search(r"<details open><summary>\d+ not measured", (tmp_path / "out" / "index.html").read_text())
+
+
 def test_the_page_is_whole_and_needs_nothing_else(made: Path) -> None:
     page = Reader(made / "index.html")
     assert len(page.ids) == len(set(page.ids))

@@ -61,7 +61,8 @@ def _claims(report: Report) -> str:
     unknown = [one for one in report.claims if one.verdict is Verdict.UNKNOWN]
     rest = claims.table(unknown).html(titled=False) if unknown else ""
     if unknown:
-        rest = f"<details><summary>{len(unknown)} not measured</summary>{rest}</details>"
+        open_ = "" if known else " open"
+        rest = f"<details{open_}><summary>{len(unknown)} not measured</summary>{rest}</details>"
     return (
         "<section class=claims id=claims><h2>The paper's claims</h2>"
         "<p>Each claim of the paper's evaluation, decided by code from the figures below. Rehearsals "
