@@ -38,8 +38,11 @@ def main() -> None:
     rng = torch.Generator().manual_seed(0)
     network = Network(MODELS["cnn"]((1, 28, 28), 10))
 
+    start = torch.zeros(network.weights)
+    way = 0.01 * torch.randn(network.weights, generator=rng)  # that all have gone, each with noise of its own
+
     def near(spread: float) -> Belief:
-        mean = spread * torch.randn(given.clients, network.weights, generator=rng)
+        mean = way + spread * torch.randn(given.clients, network.weights, generator=rng)
         return Belief(mean, torch.full_like(mean, -3.0))
 
     def loss(models: torch.Tensor, samples: int) -> torch.Tensor:
@@ -49,7 +52,7 @@ def main() -> None:
         each = losses(predict(network, Belief(models, torch.zeros_like(models)), images), labels)
         return each.view(len(models), given.clients, samples).mean(-1).T
 
-    sent, local = near(0.01), near(0.01)
+    sent, local = near(0.005), near(0.005)
     edges = torch.ones(given.clients, given.clients, dtype=torch.bool)
     at = Receivers(
         sent,
@@ -57,17 +60,18 @@ def main() -> None:
         rounds=10,
         local=local,
         local_learns=torch.ones(given.clients, dtype=torch.bool),
-        previous=near(0.01),
+        start=start,
+        previous=near(0.005),
         malicious=torch.full((given.clients,), given.clients * 2 // 5),
         honest=torch.arange(given.clients) >= given.clients * 2 // 5,
         degrees=edges.sum(1) - 1,
-        halves=(near(0.01), near(0.01)),
+        halves=(near(0.005), near(0.005)),
         loss=loss,
         layers=network.sizes,
     )
     rules = {name: factory() for name, factory in RULES.items()} | {
         "surefed, auto": RULES["surefed"](kappa="auto"),
-        "surefed, floor": RULES["surefed"](std_floor=0.5, std_ceiling=0.0),
+        "surefed, the band alone": RULES["surefed"](heading="off", std_floor=0.0, std_ceiling=0.0),
         "krum, nnm": preceded(RULES["krum"](), BEFORE["nnm"]()),
         "median, bucketing": preceded(RULES["median"](), BEFORE["bucketing"]()),
     }
