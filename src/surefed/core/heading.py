@@ -59,10 +59,10 @@ def _of_all(local: Belief, start: Tensor, means: Tensor) -> Tensor:
         from surefed.core.cuda.heading import all_pairs  # here, because it needs Triton
 
         return _cosine(*all_pairs(local.mean, local.rho, start, means))
-    shape = len(local), len(means)
-    by_kernel = _pairs(local, start, means, *torch.ones(shape, dtype=torch.bool, device=means.device).nonzero().T)
-    if by_kernel is not None:
-        return _cosine(*by_kernel).view(shape)
+    if native.fits(local.mean, local.rho, start, means):
+        shape = len(local), len(means)
+        everybody = torch.ones(shape, dtype=torch.bool).nonzero().T
+        return _cosine(*native.each_pair(local.mean, local.rho, start, means, *everybody)).view(shape)
     together, theirs = (_exact(means.new_zeros(len(local), len(means))) for _ in range(2))
     mine = _exact(means.new_zeros(len(local), 1))
     for part, way, scale in _local_ways(local, start):

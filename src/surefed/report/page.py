@@ -61,8 +61,7 @@ def _claims(report: Report) -> str:
     unknown = [one for one in report.claims if one.verdict is Verdict.UNKNOWN]
     rest = claims.table(unknown).html(titled=False) if unknown else ""
     if unknown:
-        open_ = "" if known else " open"
-        rest = f"<details{open_}><summary>{len(unknown)} not measured</summary>{rest}</details>"
+        rest = _folded(f"{len(unknown)} not measured", rest, opened=not known)
     return (
         "<section class=claims id=claims><h2>The paper's claims</h2>"
         "<p>Each claim of the paper's evaluation, decided by code from the figures below. Rehearsals "
@@ -76,9 +75,8 @@ def _overview(report: Report) -> str:
     missing = "<p>Every cell of every sweep is finished.</p>"
     if gone is not None:
         count = sum(not cell.finished for sweep in report.sweeps for cell in sweep.cells)
-        open_ = "" if len(gone.rows) > MANY else " open"
         summary = f"{count} cell{'s' if count > 1 else ''} not run yet, unfinished or failed"
-        missing = f"<details{open_}><summary>{summary}</summary>{gone.html(titled=False)}</details>"
+        missing = _folded(summary, gone.html(titled=False), opened=len(gone.rows) <= MANY)
     table = provenance.overview(report.sweeps).html(titled=False)
     return f"<section id=run><h2>What was run, and what was reduced</h2>{table}{missing}</section>"
 
@@ -98,7 +96,7 @@ def _chapter(chapter: Chapter) -> str:
     notes = ""
     if chapter.remarks:
         items = "".join(f"<li>{escape(remark)}</li>" for remark in chapter.remarks)
-        notes = f"<details><summary>What to know of some cells</summary><ul class=note>{items}</ul></details>"
+        notes = _folded("What to know of some cells", f"<ul class=note>{items}</ul>")
     return head + "".join(map(_part, chapter.parts)) + notes + "</section>"
 
 
@@ -152,13 +150,17 @@ def _cells(report: Report) -> str:
 
 def _cells_of(chapter: Chapter) -> str:
     sweep = chapter.sweep
-    return (
-        f"<details><summary>{escape(sweep.title)}: {len(sweep.cells)} cells</summary>"
-        + _listed("Commands of the sweep", chapter.commands, code=True)
+    return _folded(
+        f"{sweep.title}: {len(sweep.cells)} cells",
+        _listed("Commands of the sweep", chapter.commands, code=True)
         + _listed("Versions", chapter.versions)
-        + provenance.cells(sweep).html()
-        + "</details>"
+        + provenance.cells(sweep).html(),
     )
+
+
+def _folded(summary: str, inside: str, *, opened: bool = False) -> str:
+    """HTML that a click on the summary, which is text, shows or hides."""
+    return f"<details{' open' if opened else ''}><summary>{escape(summary)}</summary>{inside}</details>"
 
 
 def _listed(title: str, texts: Sequence[str], *, code: bool = False) -> str:

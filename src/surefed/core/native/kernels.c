@@ -907,7 +907,7 @@ int products(const float *a, const float *b, const double *taken, const float *d
              const int64_t *receiver, const int64_t *sender, double *found, int64_t pairs, int64_t weights, int64_t run,
              int64_t *next) {
   double first[SPAN], second[SPAN];
-  double spare[3]; /* where those go that fill up a four */
+  double spare[3] = {0}; /* where those go that fill up a four */
   for (;;) {
     int64_t from = __atomic_fetch_add(next, run, __ATOMIC_RELAXED);
     if (from >= pairs) return 0;
