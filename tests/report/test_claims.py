@@ -215,6 +215,15 @@ def test_the_trojan(ours: float, others: float, reached: Verdict, alone: Verdict
     assert found("MNIST by writer: SureFED alone keeps", trojan(ours, others)).verdict is alone
 
 
+def test_a_seed_under_which_the_backdoor_gets_in_counts_though_nothing_else_was_run_under_it() -> None:
+    others = [one for one in trojan(0.0, 1.0).cells if one.method != "surefed"]
+    ours = [cell("surefed", "trojan", 0.96, seed=seed, figures={"backdoor": seed}) for seed in (0, 1)]
+    one = found("MNIST by writer: the backdoor reaches 24 %", sweep([*ours, *others]))
+    assert one.verdict is Verdict.PART
+    assert one.sentence.startswith("50.0 % here (0.0 to 100.0 under 2 seeds); BayP2PFL 100.0,")
+    assert found("MNIST by writer: SureFED alone keeps", sweep([*ours, *others])).verdict is Verdict.PART
+
+
 def shares(fall_from: float) -> Sweep:
     return sweep(
         [

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from surefed.report.groups import Group, groups, mean, said
-from surefed.report.names import CLEAN, FORMS
+from surefed.report.groups import Group, Mean, groups, mean, said
+from surefed.report.names import CLEAN, FORMS, TROJAN
 from surefed.report.results import Cell, Sweep
 from surefed.report.tables import rounds, where
 
@@ -60,16 +60,21 @@ class Evidence:
 
     def score(self, dataset: str, method: str, attack: str) -> float | None:
         """The mean final accuracy of a method under an attack."""
-        return self._figure(dataset, method, attack, "score")
+        found = self._figure(dataset, method, attack, "score")
+        return None if found is None else found.mean
 
     def backdoor(self, dataset: str, method: str) -> float | None:
         """The mean final backdoor accuracy of a method under Trojan."""
-        return self._figure(dataset, method, "trojan", "backdoor")
-
-    def _figure(self, dataset: str, method: str, attack: str, figure: str) -> float | None:
-        group = self._main.get(dataset)
-        found = None if group is None else mean(where(group, method, attack), figure)
+        found = self.backdoors(dataset, method)
         return None if found is None else found.mean
+
+    def backdoors(self, dataset: str, method: str) -> Mean | None:
+        """The same, with the lowest and the highest seed."""
+        return self._figure(dataset, method, TROJAN, "backdoor")
+
+    def _figure(self, dataset: str, method: str, attack: str, figure: str) -> Mean | None:
+        group = self._main.get(dataset)
+        return None if group is None else mean(where(group, method, attack), figure)
 
     def study(self, name: str, dataset: str, method: str, attack: str, axis: str) -> dict[str, float]:
         """The mean final accuracy at every value of a setting."""
