@@ -121,9 +121,22 @@ def test_what_two_have_in_common_may_be_chance(ours: int, theirs: int) -> None:
 
 
 def test_one_that_leans_far_hides_no_camp() -> None:
-    """It counts as four times as long as the receiver's own, so it does not move the middle far."""
+    """It counts as four times as long as what most reach, so it does not move the middle far."""
     leanings = torch.cat((two_camps(6, 6, way=4.0), axes({31: 50.0})))
     assert judged(leanings, leanings[0]) == [6, 7, 8, 9, 10, 11]
+
+
+def test_who_hardly_leans_sees_camps_as_others_do() -> None:
+    """Liars lean 4.1 and we 1. Were all of it cut to four times a twentieth, both camps would look half as alike."""
+    leanings = two_camps(9, 6, way=4.0)
+    assert judged(leanings, 0.05 * leanings[0]) == judged(leanings, leanings[0]) == list(range(9, 15))
+
+
+@pytest.mark.parametrize(("many", "wanted"), [(1, 1), (4, 1), (5, 2), (8, 2), (9, 3), (20, 5)])
+def test_what_most_reach_by_hand(many: int, wanted: int) -> None:
+    """Of lengths 1, 2, 3, ..., and one that is not looked at."""
+    lengths = torch.cat((torch.arange(1.0, many + 1).flip(0), torch.zeros(1)))[None]
+    assert camps._most_reach(lengths, lengths > 0).item() == wanted
 
 
 def test_it_takes_a_record() -> None:
@@ -212,7 +225,8 @@ def test_camps_part_in_a_captured_round_as_on_a_cpu() -> None:
 
 def plainly(leanings: list[Vector], own: Vector, alike: float, before: set[int]) -> list[int]:
     """The same, number by number."""
-    most = camps.FAR * math.sqrt(dot(own, own))
+    usual = sorted(math.sqrt(dot(one, one)) for one in leanings)[(len(leanings) - 1) // 4]
+    most = camps.FAR * max(math.sqrt(dot(own, own)), usual)
     leanings = [[value * min(1.0, most / math.sqrt(dot(one, one))) for value in one] for one in leanings]
     middle = mean(leanings)
     unit = [unit_of(minus(one, middle)) for one in leanings]

@@ -24,7 +24,7 @@ STAY = 0.8
 SQUARINGS = 4
 """How often the table of cosines is squared to find the axis along which senders differ most."""
 FAR = 4.0
-"""How many times as long as the receiver's own a leaning may be and count whole."""
+"""How many times as long as is usual a leaning may be and count whole."""
 PAIRS = 1 << 24
 """Numbers that are held at a time."""
 
@@ -93,7 +93,10 @@ def other_camp(leaning: Tensor, felt: Tensor, known: Tensor, apart: Tensor, alik
 def parted(leaning: Tensor, felt: Tensor, known: Tensor, apart: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The best parting into the receiver's own camp and another, and how much alike the members of each are.
 
-    Leanings count as at most FAR times as long as the receiver's own, so that one who leans far cannot hide all others.
+    Leanings count as at most FAR times as long as is usual, so that one who leans far cannot hide all others. Usual is
+    what most of them reach or, if that is longer, the receiver's own, which alone would not do: whose data have little
+    more to teach hardly leans itself, and would see everybody's leanings cut to one length.
+
     Camps are sought along the axis on which they differ most, and parted where that explains most of it. The receiver's
     own is the one whose middle, its own message aside, is nearer to what it pushes for itself. How much alike a camp
     is: the mean cosine over the pairs of its leanings, as seen from the middle of the other camp. (From the middle of k
@@ -130,8 +133,9 @@ def parted(leaning: Tensor, felt: Tensor, known: Tensor, apart: Tensor) -> tuple
 
 def _parted(leaning: Tensor, felt: Tensor, here: Tensor, apart: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     mean = leaning.double() / felt.double().clamp_min(1e-9)[..., None]
-    length = mean.norm(dim=2, keepdim=True)
-    mean = mean * (FAR * length[:, -1:] / length.clamp_min(1e-30)).clamp_max(1.0)
+    length = mean.norm(dim=2)
+    usual = torch.maximum(length[:, -1:], _most_reach(length[:, :-1], here))
+    mean = mean * (FAR * usual / length.clamp_min(1e-30)).clamp_max(1.0)[..., None]
     products = mean @ mean.mT  # [receiver, sender + 1, sender + 1], the receiver's own last
     theirs = _far_side(products, here)
     camps = torch.stack((theirs, here & ~theirs))  # [camp, receiver, sender]
@@ -151,6 +155,15 @@ def _how_far(products: Tensor, ours: Tensor, were: Tensor) -> Tensor:
     usual = (from_us * ours).sum(1, keepdim=True) / many.clamp_min(1) * of_fellows
     there = were & (many >= LEAST) & (from_them < from_us)
     return torch.where(there, from_us / (from_us + usual).clamp_min(1e-30), 0.0)
+
+
+def _most_reach(length: Tensor, here: Tensor) -> Tensor:
+    """The length that at least three quarters of those who are looked at reach. [receiver, 1]
+
+    length, here: [receiver, sender]
+    """
+    ordered = length.masked_fill(~here, torch.inf).sort(1).values
+    return ordered.gather(1, (here.sum(1, keepdim=True) - 1).clamp_min(0) // 4)
 
 
 def _far_side(products: Tensor, here: Tensor) -> Tensor:
