@@ -300,6 +300,7 @@ def unit_of(one: Vector) -> Vector:
 def test_nothing_of_it_waits_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Meta tensors have no values to look at; they are to be taken for a GPU's."""
     monkeypatch.setattr("surefed.core.leanings.few", lambda edges: False)
+    monkeypatch.setattr("surefed.core.cuda._HERE", False)  # torch's path, which has to do without Triton
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
     before = Leanings(*(value.to("meta") for value in begin(5, 5, 600)))
     means, some = torch.zeros(5, 600, device="meta"), torch.ones(5, 5, dtype=torch.bool, device="meta")

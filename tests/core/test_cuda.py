@@ -13,9 +13,23 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton", reason="Triton is not installed; it comes with torch's CUDA builds")
 
-from surefed.core import STD_MAX, STD_MIN, Belief, Stream, headings, introspect, measure, pool, pool_within
+from surefed.core import (
+    STD_MAX,
+    STD_MIN,
+    Belief,
+    Stream,
+    camps,
+    headings,
+    introspect,
+    leanings,
+    measure,
+    pool,
+    pool_within,
+)
+from surefed.core.cuda import camps as camps_there
 from surefed.core.cuda import edges as along
 from surefed.core.cuda import heading, noise, pooling, pushes
+from surefed.core.cuda import leanings as leanings_there
 from surefed.core.cuda.mixing import mix as mix_there
 from surefed.core.cuda.repair import repair
 from surefed.core.cuda.trimming import trimmed as trimmed_there
@@ -268,3 +282,68 @@ def test_a_mix_is_that_of_float64(receivers: int, senders: int) -> None:
         expected = mix(own, sent, keep, weight)
         found = mix_there(*(value.to(DEVICE) for value in (own, sent, keep, weight))).cpu()
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("senders", [3, 10, 40])
+def test_camps_are_those_that_torch_finds(senders: int) -> None:
+    """Some receivers see two camps and some none; some were in two before; one looks at nobody, one leans hardly."""
+    rng = torch.Generator().manual_seed(senders)
+    receivers = 24
+    leaning = torch.randn(receivers, senders + 1, 256, generator=rng)
+    lean = torch.rand(receivers, senders + 1, 1, generator=rng) < 0.5
+    way = 0.4 * torch.arange(receivers)[:, None, None] / receivers
+    leaning += lean * way * 16 * torch.randn(receivers, 1, 256, generator=rng)
+    leaning[7, -1] *= 0.01
+    leaning[8, 1] *= 100.0
+    leaning[9, :2] = leaning[9, 2]
+    felt = 0.3 + 0.7 * torch.rand(receivers, senders + 1, generator=rng)
+    felt[::2] = 1.0
+    known = torch.rand(receivers, senders, generator=rng) < 0.9
+    known[0], apart = False, torch.rand(receivers, senders, generator=rng) < 0.3
+    apart[::3] = False
+    felt[5], leaning[5] = 0.0, 0.0
+    expected = camps.parted(leaning, felt, known, apart)
+    given = (value.to(DEVICE) for value in (leaning, felt, known, apart))
+    theirs, together, far = (value.cpu() for value in camps_there.parted(*given, camps.TERMS))
+    assert torch.equal(theirs, expected[0])
+    torch.testing.assert_close(together, expected[1], rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(far, expected[2], rtol=1e-6, atol=1e-9)
+    if senders > 3:
+        assert 3 < int((together > 0.75).sum()) < receivers
+        assert (far > 0.6).any()
+
+
+@pytest.mark.parametrize("weights", [1, 255, 256, 700, 13000])
+def test_sketches_are_those_of_torch(weights: int) -> None:
+    rng = torch.Generator().manual_seed(0)
+    means, signs = torch.randn(6, weights, generator=rng), leanings.signs(1, weights)[0]
+    means[1, 0], means[2, weights - 1], means[3, 0], means[4, 0] = torch.nan, torch.inf, -3e38, 1e16
+    found = leanings_there.sketch(means.to(DEVICE), signs.to(DEVICE), leanings.SKETCH, leanings.HUGE).cpu()
+    torch.testing.assert_close(found, leanings.sketch(means, signs), rtol=1e-5, atol=1e-5)
+    assert found[1, 0] == 0
+    assert (found[3:5, 0].abs() == torch.tensor(leanings.HUGE)).all()
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_everybody_leans_as_in_torch(ordered: bool) -> None:
+    rng = torch.Generator().manual_seed(0)
+    before = leanings.begin(RECEIVERS, SENDERS, WEIGHTS)
+    before = before._replace(
+        leaning=torch.randn(before.leaning.shape, generator=rng), felt=torch.rand(5, 12, generator=rng)
+    )
+    previous, learned = torch.randn(2, RECEIVERS, WEIGHTS, generator=rng)
+    sent = torch.randn(SENDERS, WEIGHTS, generator=rng)
+    sent[4] = previous[1]  # no push at all
+    longest = torch.tensor([[5.0], [0.1], [100.0], [0.0], [37.0]])
+    felt, company = torch.rand(RECEIVERS, SENDERS, generator=rng) < 0.8, torch.tensor([[True]] * 4 + [[False]])
+    places = None if ordered else torch.stack([torch.randperm(SENDERS, generator=rng) for _ in range(RECEIVERS)])
+    given = (previous, learned, sent, longest, felt, company)
+    leaning, told = leanings.lean(before, *given, places)
+    sketches = tuple(leanings.sketch(means, before.signs[0]).to(DEVICE) for means in (previous, learned, sent))
+    counts = torch.cat((felt & company, company), 1).to(DEVICE)
+    there = None if places is None else places.to(DEVICE)
+    old = before.leaning.to(DEVICE), before.felt.to(DEVICE)
+    found = leanings_there.lean(*old, sketches, longest.to(DEVICE), counts, there, leanings.MEMORY)
+    torch.testing.assert_close(found[0].cpu(), leaning, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(found[1].cpu(), told)
+    assert torch.equal(found[0][4].cpu(), before.leaning[4])

@@ -27,6 +27,8 @@ FAR = 4.0
 """How many times as long as is usual a leaning may be and count whole."""
 PAIRS = 1 << 24
 """Numbers that are held at a time."""
+TERMS = {"ENOUGH": ENOUGH, "LEAST": LEAST, "FAR": FAR, "POWER": 2**SQUARINGS + 1}
+"""What the kernel must be told. A table squared so often, and once more for the score, is one to this power."""
 
 
 def follow(
@@ -111,6 +113,10 @@ def parted(leaning: Tensor, felt: Tensor, known: Tensor, apart: Tensor) -> tuple
         fewer than LEAST members [receiver]; how much alike those that were not apart are as seen from each that was,
         as `_how_far` has it. [receiver, sender]
     """
+    if cuda.fits(leaning, felt) and known.shape[1] < cuda.SENDERS:
+        from surefed.core.cuda.camps import parted as parted_there  # here, because it needs Triton
+
+        return parted_there(leaning, felt, known, apart, TERMS)
     here = known & (felt[:, :-1] >= ENOUGH) & (felt[:, -1:] >= ENOUGH)
     if here.is_cuda and here.numel() <= cuda.DENSE:  # nothing that the host would have to wait for
         return _parted(leaning, felt, here, apart)

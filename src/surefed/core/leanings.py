@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from surefed.core import cuda
 from surefed.core.heading import few
 
 SKETCH = 256
@@ -122,6 +123,10 @@ def lean(
         push = _shortened(said - base[receiver], longest[receiver, 0])
         leaning[receiver, sender] = MEMORY * leaning[receiver, sender] + (1 - MEMORY) * push
         return leaning, told
+    if cuda.fits(before.leaning, before.felt, base, longest):
+        from surefed.core.cuda.leanings import lean as lean_there  # here, because it needs Triton
+
+        return lean_there(before.leaning, before.felt, (base, own, theirs), longest, counts, places, MEMORY)
     heard = theirs.expand(len(base), -1, -1) if places is None else theirs[places]
     push = _shortened(torch.cat((heard, own[:, None]), 1) - base[:, None], longest)
     return keep[..., None] * before.leaning + add[..., None] * push, told
@@ -135,6 +140,10 @@ def _shortened(push: Tensor, longest: Tensor) -> Tensor:
 
 def sketch(means: Tensor, signs: Tensor) -> Tensor:
     """Sums of every SKETCH-th weight, each with its sign. [row, weight] -> [row, SKETCH]"""
+    if cuda.fits(means):
+        from surefed.core.cuda.leanings import sketch as sketch_there  # here, because it needs Triton
+
+        return sketch_there(means, signs, SKETCH, HUGE)
     signed = means * signs.to(means.dtype)
     whole = signed.shape[1] // SKETCH * SKETCH
     total = signed[:, :whole].view(len(means), -1, SKETCH).sum(1)
