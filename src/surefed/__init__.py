@@ -5,8 +5,7 @@ from surefed.data import Dataset, Federation, cut, federation
 from surefed.records import Record, read
 from surefed.report import plot
 from surefed.sim import Experiment, Run, run
-
-__version__ = "0.1.0"
+from surefed.versions import __version__
 
 __all__ = [
     "Belief",

@@ -7,7 +7,6 @@ import os
 import platform
 from dataclasses import asdict
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +19,7 @@ from surefed.cli import console
 from surefed.cli.commands import DeviceOption, app
 from surefed.records import write_text
 from surefed.sim.bench import PLAYERS, Engine, Kind, Player, Workload, copy_bandwidth, interleaved, middle, peak_mib
+from surefed.versions import versions
 
 PARTS = ("learn", "rule", "other", "round", "evaluate")
 COPIED = {"cpu": 1 << 28, "cuda": 1 << 30}
@@ -90,8 +90,7 @@ def _measure(workload: Workload, rounds: int, passes: int, kinds: list[Kind]) ->
             "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
             "kernels": engine.kernels,
         },
-        "versions": {name: version(name) for name in ("surefed", "torch", "numpy")}
-        | {"python": platform.python_version()},
+        "versions": versions(),
         "rounds": rounds,
         "passes": seen,
         "seconds": seconds,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +24,7 @@ from surefed.rules import RULES
 from surefed.rules.before import BEFORE
 from surefed.sim import Experiment, run, toml
 from surefed.sim.resolve import resolve
+from surefed.versions import __version__
 
 EXIT_CODES = """\
 Exit codes: 0 done; 1 a bug of ours; 2 the command or the experiment is not well formed; 3 data, model or graph do not
@@ -69,7 +69,7 @@ ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on from the fol
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"surefed {version('surefed')}")
+        print(f"surefed {__version__}")
         raise typer.Exit
 
 

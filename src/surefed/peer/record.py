@@ -7,11 +7,8 @@ import os
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from surefed.core import StorageError
 from surefed.peer.charter import Charter
@@ -19,6 +16,7 @@ from surefed.peer.lone import Lone
 from surefed.records import Recorder, storage
 from surefed.records.folder import ROUNDS, TIMING
 from surefed.sim import toml
+from surefed.versions import versions
 
 STATUS, EVENTS = "peer.json", "events.jsonl"
 
@@ -100,12 +98,7 @@ def _about(lone: Lone, charter: Charter, identity: str) -> dict[str, Any]:
         "bound": lone.setup.rule.bound,
         "layers": dict(zip(network.names, network.sizes, strict=True)),
         "notices": [],
-        "versions": {
-            "surefed": version("surefed"),
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": version("numpy"),
-        },
+        "versions": versions(),
     }
 
 

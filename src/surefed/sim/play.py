@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,6 +26,7 @@ from surefed.sim.engine import begin, play_round
 from surefed.sim.metrics import evaluate
 from surefed.sim.setup import Setup
 from surefed.sim.world import World
+from surefed.versions import versions
 
 Watcher = Callable[[int, dict[str, Any] | None], None]
 """Called after every round with the number of complete rounds and, if it was evaluated, its figures."""
@@ -209,12 +209,7 @@ def _about(setup: Setup) -> dict[str, Any]:
         "bound": setup.rule.bound,
         "layers": dict(zip(setup.network.names, setup.network.sizes, strict=True)),
         "notices": _notices(setup),
-        "versions": {
-            "surefed": version("surefed"),
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": version("numpy"),
-        },
+        "versions": versions(),
     }
 
 

@@ -6,9 +6,10 @@ import platform
 import shlex
 import sys
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from surefed.versions import versions
 
 
 def session(device: str) -> dict[str, Any]:
@@ -18,8 +19,7 @@ def session(device: str) -> dict[str, Any]:
         "command": _command(),
         "device": device,
         "machine": platform.machine(),
-        "versions": {name: version(name) for name in ("surefed", "torch", "numpy")}
-        | {"python": platform.python_version()},
+        "versions": versions(),
     }
 
 
