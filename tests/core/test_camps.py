@@ -132,6 +132,14 @@ def test_who_hardly_leans_sees_camps_as_others_do() -> None:
     assert judged(leanings, 0.05 * leanings[0]) == judged(leanings, leanings[0]) == list(range(9, 15))
 
 
+@pytest.mark.parametrize(("quiet", "seen"), [(3, True), (9, False)])
+def test_a_quarter_that_hardly_leans_makes_that_usual(quiet: int, seen: bool) -> None:
+    """Nine that lean 1, six liars that lean 4.1; a receiver that hardly leans does not see them apart, others do."""
+    leanings = torch.cat((two_camps(9, 6, way=4.0), 1e-3 * axes(*[{31: 1.0}] * quiet)))
+    assert (judged(leanings, 0.05 * leanings[0]) == list(range(9, 15))) == seen
+    assert judged(leanings, leanings[0]) == list(range(9, 15))
+
+
 @pytest.mark.parametrize(("many", "wanted"), [(1, 1), (4, 1), (5, 2), (8, 2), (9, 3), (20, 5)])
 def test_what_most_reach_by_hand(many: int, wanted: int) -> None:
     """Of lengths 1, 2, 3, ..., and one that is not looked at."""

@@ -296,6 +296,7 @@ def test_camps_are_those_that_torch_finds(senders: int) -> None:
     leaning[7, -1] *= 0.01
     leaning[8, 1] *= 100.0
     leaning[9, :2] = leaning[9, 2]
+    leaning[10:12] = 3e5 * torch.randn(2, 1, 256, generator=rng) + leaning[1:3]  # far from 0, and near to each other
     felt = 0.3 + 0.7 * torch.rand(receivers, senders + 1, generator=rng)
     felt[::2] = 1.0
     known = torch.rand(receivers, senders, generator=rng) < 0.9
@@ -306,14 +307,14 @@ def test_camps_are_those_that_torch_finds(senders: int) -> None:
     given = (value.to(DEVICE) for value in (leaning, felt, known, apart))
     theirs, together, far = (value.cpu() for value in camps_there.parted(*given, camps.TERMS))
     assert torch.equal(theirs, expected[0])
-    torch.testing.assert_close(together, expected[1], rtol=1e-6, atol=1e-9)
-    torch.testing.assert_close(far, expected[2], rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(together, expected[1], rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(far, expected[2], rtol=1e-3, atol=1e-6)
     if senders > 3:
         assert 3 < int((together > 0.75).sum()) < receivers
         assert (far > 0.6).any()
 
 
-@pytest.mark.parametrize("weights", [1, 255, 256, 700, 13000])
+@pytest.mark.parametrize("weights", [1, 255, 256, 700, 13000, 130000])
 def test_sketches_are_those_of_torch(weights: int) -> None:
     rng = torch.Generator().manual_seed(0)
     means, signs = torch.randn(6, weights, generator=rng), leanings.signs(1, weights)[0]

@@ -215,13 +215,20 @@ def test_the_trojan(ours: float, others: float, reached: Verdict, alone: Verdict
     assert found("MNIST by writer: SureFED alone keeps", trojan(ours, others)).verdict is alone
 
 
-def test_a_seed_under_which_the_backdoor_gets_in_counts_though_nothing_else_was_run_under_it() -> None:
+@pytest.mark.parametrize(("share", "reached", "alone"), [
+    (0.28, Verdict.HOLDS, Verdict.HOLDS), (0.4, Verdict.PART, Verdict.HOLDS), (0.9, Verdict.PART, Verdict.PART),
+    (1.0, Verdict.NOT, Verdict.NOT),
+])  # fmt: skip
+def test_the_worst_seed_tells_whether_a_backdoor_is_low(share: float, reached: Verdict, alone: Verdict) -> None:
+    """Though its mean with two at 0 is low, and though nothing else was run under it."""
     others = [one for one in trojan(0.0, 1.0).cells if one.method != "surefed"]
-    ours = [cell("surefed", "trojan", 0.96, seed=seed, figures={"backdoor": seed}) for seed in (0, 1)]
+    shares = enumerate((0.0, 0.0, share))
+    ours = [cell("surefed", "trojan", 0.96, seed=seed, figures={"backdoor": one}) for seed, one in shares]
     one = found("MNIST by writer: the backdoor reaches 24 %", sweep([*ours, *others]))
-    assert one.verdict is Verdict.PART
-    assert one.sentence.startswith("50.0 % here (0.0 to 100.0 under 2 seeds); BayP2PFL 100.0,")
-    assert found("MNIST by writer: SureFED alone keeps", sweep([*ours, *others])).verdict is Verdict.PART
+    assert one.verdict is reached
+    mean, most = f"{100 * share / 3:.1f}", f"{100 * share:.1f}"
+    assert one.sentence.startswith(f"{mean} % (0.0 to {most} under 3 seeds) here; others: BayP2PFL 100.0,")
+    assert found("MNIST by writer: SureFED alone keeps", sweep([*ours, *others])).verdict is alone
 
 
 def shares(fall_from: float) -> Sweep:

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from surefed.dashboard.guard import Guard
 from surefed.dashboard.library import Group, Library
 from surefed.dashboard.pairs import snapshots_of
 from surefed.dashboard.run import Run
+from surefed.versions import __version__
 
 STATIC = Path(__file__).with_name("static")
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -96,7 +96,7 @@ class Pages:
             {"id": id, "stamp": group.stamp(), "runs": [run.id for run in group.runs]}
             for id, group in found.sweeps().items()
         ]
-        return JSONResponse({"runs": briefs, "groups": groups, "cut": found.cut, "version": version("surefed")})
+        return JSONResponse({"runs": briefs, "groups": groups, "cut": found.cut, "version": __version__})
 
     def run(self, request: Request) -> dict[str, Any]:
         """One run: who takes part, and of which rounds there are snapshots."""

@@ -157,11 +157,12 @@ def _of_trojan(dataset: str) -> list[Claim]:
         ),
         Claim(
             f"{name}: the backdoor reaches {printed} % under SureFED", source,
-            "at most 5 points more; in part: less than under each baseline", partial(verdicts.backdoor, dataset),
+            "at most 5 points more, under every seed; in part: less than under each baseline",
+            partial(verdicts.backdoor, dataset),
         ),
         Claim(
             f"{name}: SureFED alone keeps the backdoor low", source,
-            "below 50 % under SureFED and not under any baseline; in part: lowest under SureFED",
+            "below 50 % under SureFED, with every seed, and not under any baseline; in part: lowest under SureFED",
             partial(verdicts.alone, dataset),
         ),
     ]  # fmt: skip

@@ -125,41 +125,43 @@ def stealth(dataset: str, evidence: Evidence) -> Finding:
 
 
 def _fooled(dataset: str, evidence: Evidence) -> tuple[dict[str, float | None], str, str]:
-    """The backdoors, how SureFED's differ by seed, and on what all this stands.
+    """The backdoors, SureFED's in words, and on what the others stand.
 
-    SureFED's is over all of its seeds: one under which a backdoor gets in must not be left out because others were not
-    run under it. The rest are over the seeds that they share with it.
+    SureFED's is the highest of all its seeds: one under which a backdoor gets in must not be made up for by others, nor
+    left out because nothing else was run under it. The rest are over the seeds that they share with it.
     """
     fair = evidence.fair(dataset, ("surefed", *BASELINES), (TROJAN,))
-    figures = {method: fair.backdoor(dataset, method) for method in BASELINES}
+    figures: dict[str, float | None] = {method: fair.backdoor(dataset, method) for method in BASELINES}
     ours = evidence.backdoors(dataset, "surefed")
-    differ = f" ({points(ours.low)} to {points(ours.high)} under {ours.seeds} seeds)" if ours and ours.seeds > 1 else ""
-    return {"surefed": ours.mean if ours else None, **figures}, differ, _at(fair, dataset)
+    if ours is None:
+        return {"surefed": None, **figures}, "", _at(fair, dataset)
+    differ = f" ({points(ours.low)} to {points(ours.high)} under {ours.seeds} seeds)" if ours.seeds > 1 else ""
+    return {"surefed": ours.high, **figures}, f"{points(ours.mean)} %{differ}", _at(fair, dataset)
 
 
 def backdoor(dataset: str, evidence: Evidence) -> Finding:
     """Whether the backdoor stays as low as in the paper."""
-    figures, differ, at = _fooled(dataset, evidence)
+    figures, here, at = _fooled(dataset, evidence)
 
     def judge(there: dict[str, float]) -> Finding:
         ours, printed = there.pop("surefed"), paper_figures.BACKDOOR[dataset]["surefed"][1] / 100
         lowest = all(ours < figure for figure in there.values())
         verdict = Verdict.HOLDS if within(ours - printed, ROBUST) else Verdict.PART if lowest else Verdict.NOT
-        return verdict, f"{points(ours)} % here{differ}; {listed(there, METHODS)} {at}."
+        return verdict, f"{here} here; others: {listed(there, METHODS)} {at}."
 
     return judged(figures, METHODS, ("surefed",), judge)
 
 
 def alone(dataset: str, evidence: Evidence) -> Finding:
     """Whether only SureFED keeps the backdoor low."""
-    figures, differ, at = _fooled(dataset, evidence)
+    figures, here, at = _fooled(dataset, evidence)
 
     def judge(there: dict[str, float]) -> Finding:
         ours = there.pop("surefed")
         only = ours < LOW and all(figure >= LOW for figure in there.values())
         lowest = all(ours < figure for figure in there.values())
         verdict = Verdict.HOLDS if only else Verdict.PART if lowest else Verdict.NOT
-        return verdict, f"SureFED {points(ours)} %{differ}; {listed(there, METHODS)} {at}."
+        return verdict, f"SureFED {here}; others: {listed(there, METHODS)} {at}."
 
     return judged(figures, METHODS, ("surefed",), judge)
 

@@ -1,7 +1,6 @@
 """Camps on a GPU: what core/camps.py finds from the products of leanings, a receiver to a program.
 
-The tables are small, but some two hundred steps lead from one to the next, and the launches alone would take a sixth
-of a round.
+The tables are small, but in torch some two hundred steps lead from one to the next, and each is a launch.
 """
 
 from __future__ import annotations
@@ -34,18 +33,22 @@ def _squares(products, lengths, camp):
 
 
 @triton.jit
-def _cosines(products, lengths, camp):
-    """Cosines as seen from the middle of some; next to 0 where a length is nothing beside the longest."""
+def _cosines(products, lengths, camp, real):
+    """Cosines as seen from the middle of some; next to 0 where a length is nothing beside the longest.
+
+    real: what is a leaning, and no padding, which is far from a middle that is far from 0.
+    """
     there, square = _middle(products, camp)
     squares = lengths - 2.0 * there + square
-    scale = 1.0 / tl.sqrt(tl.maximum(tl.maximum(squares, 1e-10 * tl.max(squares, 0)), 1e-30))
+    longest = tl.max(tl.where(real, squares, 0.0), 0)
+    scale = 1.0 / tl.sqrt(tl.maximum(tl.maximum(squares, 1e-10 * longest), 1e-30))
     return (products - there[:, None] - there[None, :] + square) * scale[:, None] * scale[None, :]
 
 
 @triton.jit
-def _alike(products, lengths, camp, other, one):
+def _alike(products, lengths, camp, other, one, real):
     """The mean cosine over the pairs of a camp, as seen from the middle of another."""
-    table = _cosines(products, lengths, other) * camp[:, None] * camp[None, :]
+    table = _cosines(products, lengths, other, real) * camp[:, None] * camp[None, :]
     size = tl.sum(camp, 0)
     pairs = tl.where(one[:, None] == one[None, :], 0.0, table)
     return tl.sum(tl.sum(pairs, 1), 0) / tl.maximum(size * (size - 1.0), 1.0)
@@ -53,7 +56,7 @@ def _alike(products, lengths, camp, other, one):
 
 @triton.jit
 def _most_reach(length, here, one):
-    """The length that at least three quarters reach; 0 if there are none."""
+    """The length that at least three quarters reach; 0 where there are none."""
     lower = (length[None, :] < length[:, None]) | ((length[None, :] == length[:, None]) & (one[None, :] < one[:, None]))
     rank = tl.sum(tl.where(lower, here[None, :], 0.0), 1).to(tl.int32)
     place = (_total(here).to(tl.int32) - 1) // 4
@@ -105,7 +108,7 @@ def _parted(
     lengths = tl.sum(tl.where(diagonal, whole, 0.0), 1)
     beside = tl.sum(tl.where(own[None, :], whole, 0.0), 1)
     # two sides of the axis on which they differ most
-    table = _cosines(whole, lengths, here)
+    table = _cosines(whole, lengths, here, real)
     score = tl.sum(tl.where(own[:, None], table, 0.0), 0) * here
     table = table * here[:, None] * here[None, :]
     for _ in range(POWER):
@@ -121,7 +124,7 @@ def _parted(
     to_second = _total(tl.where(own, _squares(whole, lengths, second), 0.0))
     theirs = tl.where(to_first < to_second, second, first) * tl.where(best > 0, 1.0, 0.0)
     ours = here - theirs
-    alike = tl.minimum(_alike(whole, lengths, theirs, ours, one), _alike(whole, lengths, ours, theirs, one))
+    them, us = _alike(whole, lengths, theirs, ours, one, real), _alike(whole, lengths, ours, theirs, one, real)
     size = tl.minimum(_total(theirs), _total(ours))
     # how far those are that were apart
     before = tl.load(apart + row * senders + one, mask=sender, other=0) != 0
@@ -133,7 +136,7 @@ def _parted(
     there = (were > 0) & (many >= LEAST) & (from_them < from_us)
     far = tl.where(there, from_us / tl.maximum(from_us + common, 1e-30), 0.0)
     tl.store(is_theirs + row * senders + one, (theirs > 0).to(tl.uint8), mask=sender)
-    tl.store(is_together + row + one, tl.where(size >= LEAST, alike, 0.0), mask=one == 0)
+    tl.store(is_together + row + one, tl.where(size >= LEAST, tl.minimum(them, us), 0.0), mask=one == 0)
     tl.store(is_far + row * senders + one, far, mask=sender)
 
 

@@ -26,11 +26,14 @@ def _parts(means, signs, found, weights, parts, SKETCH: tl.constexpr, CHUNKS: tl
 
 
 @triton.jit
-def _together(found, sketches, parts, huge, SKETCH: tl.constexpr, PARTS: tl.constexpr):
+def _together(found, sketches, parts, huge, SKETCH: tl.constexpr, CHUNKS: tl.constexpr):
     """The sum of a row's parts, in numbers."""
-    row, lane, part = tl.program_id(0).to(tl.int64), tl.arange(0, SKETCH), tl.arange(0, PARTS)
-    at = (row * parts + part[:, None]) * SKETCH + lane[None, :]
-    total = tl.sum(tl.load(found + at, mask=(part < parts)[:, None], other=0.0), 0)
+    row, lane = tl.program_id(0).to(tl.int64), tl.arange(0, SKETCH)
+    total = tl.zeros((SKETCH,), dtype=tl.float32)
+    for first in range(0, parts, CHUNKS):
+        part = first + tl.arange(0, CHUNKS)
+        at = (row * parts + part[:, None]) * SKETCH + lane[None, :]
+        total += tl.sum(tl.load(found + at, mask=(part < parts)[:, None], other=0.0), 0)
     total = tl.where(total == total, tl.minimum(tl.maximum(total, -huge), huge), 0.0)
     tl.store(sketches + row * SKETCH + lane, total)
 
@@ -43,7 +46,7 @@ def sketch(means: Tensor, signs: Tensor, size: int, huge: float) -> Tensor:
     _parts[(rows, parts)](
         means.contiguous(), signs.contiguous(), found, weights, parts, SKETCH=size, CHUNKS=CHUNKS, STEPS=STEPS
     )
-    _together[(rows,)](found, sketches, parts, huge, SKETCH=size, PARTS=triton.next_power_of_2(parts))
+    _together[(rows,)](found, sketches, parts, huge, SKETCH=size, CHUNKS=CHUNKS)
     return sketches
 
 
