@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("kernels.c")
+SHARED, *SOURCES = (Path(__file__).with_name(name) for name in ("numbers.h", "learning.c", "judging.c"))
 # No -ffast-math: it would let the compiler assume that there is no NaN, and a NaN sender could pass the inspection.
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-shared", "-fPIC")
 
@@ -38,10 +38,11 @@ def library() -> ctypes.CDLL | None:
 
 
 def _compiled(compiler: str) -> Path:
-    """The shared library for this source, this compiler and this machine; compiled if it is not there yet."""
+    """The shared library for these sources, this compiler and this machine; compiled if it is not there yet."""
     version = _run([compiler, "--version"])
     about = f"{compiler} {FLAGS} {platform.machine()} {_processor()}".encode()
-    name = hashlib.blake2b(SOURCE.read_bytes() + version + about, digest_size=12).hexdigest()
+    text = b"".join(path.read_bytes() for path in (SHARED, *SOURCES))
+    name = hashlib.blake2b(text + version + about, digest_size=12).hexdigest()
     folder = cache()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     owner = folder.stat()
@@ -51,7 +52,7 @@ def _compiled(compiler: str) -> Path:
     if not path.exists():
         with tempfile.TemporaryDirectory(dir=folder) as place:
             fresh = Path(place) / path.name
-            _run([compiler, *FLAGS, str(SOURCE), "-o", str(fresh), "-lm"])
+            _run([compiler, *FLAGS, *map(str, SOURCES), "-o", str(fresh), "-lm"])
             fresh.replace(path)  # whole or not at all, also beside another process that does the same
     return path
 

@@ -26,7 +26,7 @@ class _Plan(ctypes.Structure):
 
 
 class _Job(ctypes.Structure):
-    """`Job` of kernels.c."""
+    """`Job` of learning.c."""
 
     _fields_ = [
         ("plan", _Plan),

@@ -17,7 +17,7 @@ _FIELDS = (
 
 
 class Layer(ctypes.Structure):
-    """`Layer` of kernels.c."""
+    """`Layer` of learning.c."""
 
     _fields_ = [(name, ctypes.c_int64) for name in _FIELDS]
 
