@@ -17,9 +17,9 @@ from rich.table import Table
 
 from surefed.cli import console
 from surefed.cli.commands import DeviceOption, app
+from surefed.core.versions import versions
 from surefed.records import write_text
 from surefed.sim.bench import PLAYERS, Engine, Kind, Player, Workload, copy_bandwidth, interleaved, middle, peak_mib
-from surefed.versions import versions
 
 PARTS = ("learn", "rule", "other", "round", "evaluate")
 COPIED = {"cpu": 1 << 28, "cuda": 1 << 30}

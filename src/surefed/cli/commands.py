@@ -14,6 +14,7 @@ from surefed.cli import console
 from surefed.cli.console import Format
 from surefed.core import ConfigError, RecordError, StorageError
 from surefed.core.registry import Factory, claim, nearest, options
+from surefed.core.versions import __version__
 from surefed.dashboard import beside
 from surefed.data import DATASETS, PARTITIONS
 from surefed.graphs import GRAPHS
@@ -24,7 +25,6 @@ from surefed.rules import RULES
 from surefed.rules.before import BEFORE
 from surefed.sim import Experiment, run, toml
 from surefed.sim.resolve import resolve
-from surefed.versions import __version__
 
 EXIT_CODES = """\
 Exit codes: 0 done; 1 a bug of ours; 2 the command or the experiment is not well formed; 3 data, model or graph do not

@@ -17,12 +17,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from surefed.core import RecordError
+from surefed.core.versions import __version__
 from surefed.dashboard import curves, peer, sheets, sweep, trust
 from surefed.dashboard.guard import Guard
 from surefed.dashboard.library import Group, Library
 from surefed.dashboard.pairs import snapshots_of
 from surefed.dashboard.run import Run
-from surefed.versions import __version__
 
 STATIC = Path(__file__).with_name("static")
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from surefed.core import StorageError
+from surefed.core.versions import versions
 from surefed.peer.charter import Charter
 from surefed.peer.lone import Lone
 from surefed.records import Recorder, storage
 from surefed.records.folder import ROUNDS, TIMING
 from surefed.sim import toml
-from surefed.versions import versions
 
 STATUS, EVENTS = "peer.json", "events.jsonl"
 

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from surefed.core import Interrupted, RecordError
+from surefed.core.versions import versions
 from surefed.graphs.connectivity import warning
 from surefed.records import Record, Recorder, alone, read
 from surefed.rules import Inspection
@@ -26,7 +27,6 @@ from surefed.sim.engine import begin, play_round
 from surefed.sim.metrics import evaluate
 from surefed.sim.setup import Setup
 from surefed.sim.world import World
-from surefed.versions import versions
 
 Watcher = Callable[[int, dict[str, Any] | None], None]
 """Called after every round with the number of complete rounds and, if it was evaluated, its figures."""

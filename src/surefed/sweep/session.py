@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from surefed.versions import versions
+from surefed.core.versions import versions
 
 
 def session(device: str) -> dict[str, Any]:

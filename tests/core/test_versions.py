@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import surefed
-from surefed.versions import versions
+from surefed.core.versions import versions
 
 
 def test_they_are_those_of_what_is_installed() -> None:
